@@ -1,0 +1,59 @@
+"""Errors say where, what was expected, what was found, and what to do; their class says whose fault it is."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class HeadraceError(Exception):
+    """Base of every error Headrace raises on purpose.
+
+    `where` names the place (a position in a script, a file, an operator), `hint` what to do about it.
+    """
+
+    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+        """Keep the parts, so that a front end can lay them out as it likes."""
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        """One readable paragraph."""
+        lines = [f"{self.where}: {self.message}" if self.where else self.message]
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class QueryError(HeadraceError):
+    """The text or the API calls of the user do not make a query that can run."""
+
+
+class DataError(HeadraceError):
+    """The input data, a source or a sink is not what the query declared."""
+
+
+class StateError(HeadraceError):
+    """A checkpoint belongs to another query or version, or cannot be read."""
+
+
+class InternalError(HeadraceError):
+    """A promise inside Headrace was broken: a bug of ours."""
+
+
+def unknown(kind: str, name: str, existing: Iterable[str]) -> str:
+    """Say that a name does not exist, what does, and the nearest of those.
+
+    >>> unknown("column", "amout", ["card", "amount"])
+    "column 'amout' does not exist; there are: card, amount. Did you mean 'amount'?"
+    """
+    names = list(existing)
+    text = f"{kind} {name!r} does not exist; there are: {', '.join(names) or 'none'}"
+    lowered = {n.lower(): n for n in names}
+    near = get_close_matches(name.lower(), lowered, n=1)
+    return f"{text}. Did you mean {lowered[near[0]]!r}?" if near else text

@@ -1,0 +1,111 @@
+"""Scalar expressions: Spark SQL text, normalised, with what sqlglot can tell about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.annotate_types import annotate_types
+
+from headrace.errors import QueryError
+
+if TYPE_CHECKING:
+    from headrace.plan.schema import Schema
+
+UNKNOWN_TYPE = "UNKNOWN"
+
+
+@lru_cache(maxsize=4096)
+def _parse(sql: str) -> exp.Expression:
+    try:
+        return sqlglot.parse_one(sql, dialect="spark")
+    except SqlglotError as error:
+        raise QueryError(f"{sql!r} is not an expression: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """A scalar Spark SQL expression over the columns of one input. Equal text means equal expression."""
+
+    sql: str
+
+    @staticmethod
+    def of(value: Expr | exp.Expression | str) -> Expr:
+        """Normalise SQL text or a sqlglot tree: `Expr.of("a+ b") == Expr.of("a + b")`."""
+        if isinstance(value, Expr):
+            return value
+        tree = _parse(value) if isinstance(value, str) else value
+        return Expr(tree.sql(dialect="spark", identify=False))
+
+    @staticmethod
+    def column(name: str) -> Expr:
+        """Refer to a column, quoted where the name needs it."""
+        return Expr(exp.column(exp.to_identifier(name)).sql(dialect="spark"))
+
+    @property
+    def tree(self) -> exp.Expression:
+        """The parsed tree; a copy, because sqlglot trees are mutable."""
+        return _parse(self.sql).copy()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns it reads, each once, in order of appearance."""
+        return tuple(dict.fromkeys(column.name for column in _parse(self.sql).find_all(exp.Column)))
+
+    @property
+    def as_column(self) -> str | None:
+        """The name of the column, if the expression is nothing but a column."""
+        tree = _parse(self.sql)
+        return tree.name if isinstance(tree, exp.Column) else None
+
+    def check(self, schema: Schema) -> Expr:
+        """Refuse columns that `schema` does not have."""
+        for name in self.columns:
+            schema.field(name)
+        return self
+
+    def substitute(self, replacements: dict[str, Expr]) -> Expr:
+        """Put expressions in the place of columns (by lower-case name)."""
+
+        def swap(node: exp.Expression) -> exp.Expression:
+            if isinstance(node, exp.Column) and node.name.lower() in replacements:
+                return exp.paren(replacements[node.name.lower()].tree)
+            return node
+
+        return Expr.of(self.tree.transform(swap))
+
+    def type_in(self, schema: Schema) -> str:
+        """The Spark SQL type as far as sqlglot knows it; `UNKNOWN` is settled by Spark when the query is bound."""
+        select = exp.select(exp.alias_(self.tree, "x")).from_("s")
+        types = {field.name.lower(): field.type for field in schema.fields}
+        for column in select.find_all(exp.Column):
+            column.set("this", exp.to_identifier(column.name.lower()))
+            column.set("table", exp.to_identifier("s"))
+        try:
+            annotated = annotate_types(select, schema={"s": types}, dialect="spark")  # type: ignore[arg-type]
+        except SqlglotError:
+            return UNKNOWN_TYPE
+        found = annotated.selects[0].type
+        return found.sql(dialect="spark").upper() if found else UNKNOWN_TYPE
+
+    def __str__(self) -> str:
+        """The SQL text."""
+        return self.sql
+
+
+def all_of(predicates: tuple[Expr, ...]) -> Expr | None:
+    """Conjunction of predicates; None where there is none."""
+    if not predicates:
+        return None
+    return Expr.of(exp.and_(*(p.tree for p in predicates)))
+
+
+def any_of(predicates: tuple[Expr, ...]) -> Expr | None:
+    """Disjunction of predicates; None where there is none."""
+    if not predicates:
+        return None
+    return Expr.of(exp.or_(*(p.tree for p in predicates)))

@@ -1,0 +1,202 @@
+"""The nodes of a plan. A node that exists is valid; facts about it are stored on it, not rediscovered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from headrace.errors import QueryError
+from headrace.plan.aggregates import Aggregate, result_type
+from headrace.plan.expr import Expr
+from headrace.plan.schema import Field, Schema
+from headrace.plan.stream import Bound, Stream
+from headrace.plan.time import format_duration
+from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow, Window
+
+# A late row is the row and its event time; a rejected one is its text, why, and where it stood.
+LATE_EXTRA = (Field("_time", "TIMESTAMP"),)
+REJECTED = Schema((Field("row", "STRING"), Field("reason", "STRING"), Field("source", "STRING"), Field("position", "STRING")))
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The admitted rows of a base stream."""
+
+    stream: Stream
+    schema: Schema = field(init=False)
+
+    def __post_init__(self) -> None:
+        """A scan has the columns of its stream."""
+        object.__setattr__(self, "schema", self.stream.schema)
+
+    def __str__(self) -> str:
+        """One line for explain."""
+        return str(self.stream)
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """`late(s)`: the rows of a stream that came behind its frontier, in arrival order."""
+
+    stream: Stream
+    schema: Schema = field(init=False)
+
+    def __post_init__(self) -> None:
+        """The row, and how late it was."""
+        object.__setattr__(self, "schema", Schema(self.stream.schema.fields + LATE_EXTRA))
+
+    def __str__(self) -> str:
+        """One line for explain."""
+        return f"Late {self.stream.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """`rejected(s)`: the rows of a stream that could not be read, with the reason."""
+
+    stream: Stream
+    schema: Schema = field(init=False, default=REJECTED)
+
+    def __str__(self) -> str:
+        """One line for explain."""
+        return f"Rejected {self.stream.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Rows for which the predicate is true."""
+
+    input: Node
+    predicate: Expr
+    schema: Schema = field(init=False)
+
+    def __post_init__(self) -> None:
+        """The predicate may use the columns of the input only."""
+        self.predicate.check(self.input.schema)
+        object.__setattr__(self, "schema", self.input.schema)
+
+    def __str__(self) -> str:
+        """One line for explain."""
+        return f"Filter {self.predicate}"
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """New columns from old: (name, expression) pairs."""
+
+    input: Node
+    items: tuple[tuple[str, Expr], ...]
+    schema: Schema = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Types follow from the expressions."""
+        if not self.items:
+            raise QueryError("a SELECT needs at least one column")
+        columns = self.input.schema
+        fields = tuple(Field(name, _type(expr.check(columns), columns)) for name, expr in self.items)
+        object.__setattr__(self, "schema", Schema(fields))
+
+    def __str__(self) -> str:
+        """One line for explain."""
+        return "Project " + ", ".join(e.sql if e.as_column == n else f"{e} AS {n}" for n, e in self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowAggregate:
+    """Aggregates over a window of the rows with the event's keys, evaluated for every event.
+
+    One row per event: the columns of the event, then the aggregates. A row for which `where` does not hold is in the
+    window (it counts for ROWS) but in no aggregate, and gives no result.
+    """
+
+    input: Node
+    window: Window
+    keys: tuple[Expr, ...]
+    aggregates: tuple[Aggregate, ...]
+    where: Expr | None = None
+    schema: Schema = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Names must exist, types must fit, results must not hide columns of the event."""
+        columns = self.input.schema
+        for expr in (*self.keys, *((self.where,) if self.where else ())):
+            expr.check(columns)
+        fields = list(columns.fields)
+        for call in self.aggregates:
+            for expr in (call.argument, call.filter):
+                if expr is not None:
+                    expr.check(columns)
+            argument = call.argument.type_in(columns) if call.argument else None
+            fields.append(Field(call.name, result_type(call.function, argument)))
+        if isinstance(self.window, RowsWindow):
+            for expr in self.window.partition_by:
+                expr.check(columns)
+        object.__setattr__(self, "schema", Schema(tuple(fields)))
+
+    def __str__(self) -> str:
+        """One line for explain."""
+        where = f" WHERE {self.where}" if self.where else ""
+        by = f" GROUP BY {', '.join(map(str, self.keys))}" if self.keys else ""
+        calls = ", ".join(f"{a} AS {a.name}" for a in self.aggregates)
+        return f"WindowAggregate {self.window}{where}{by}: {calls}"
+
+
+Node = Scan | Late | Rejected | Filter | Project | WindowAggregate
+
+
+def _type(expr: Expr, columns: Schema) -> str:
+    """The type of a plain column is that of the column, to the letter."""
+    name = expr.as_column
+    return columns.field(name).type if name is not None else expr.type_in(columns)
+
+
+def base_stream(node: Node) -> Stream:
+    """The one base stream below a node."""
+    match node:
+        case Scan(stream=stream) | Late(stream=stream) | Rejected(stream=stream):
+            return stream
+        case Filter() | Project() | WindowAggregate():
+            return base_stream(node.input)
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The inputs of a node."""
+    match node:
+        case Scan() | Late() | Rejected():
+            return ()
+        case Filter() | Project() | WindowAggregate():
+            return (node.input,)
+
+
+def retracts(node: Node) -> bool:
+    """Whether a row of this node can be taken back while the frontier has not passed it."""
+    match node:
+        case Scan() | Late() | Rejected():
+            return False
+        case WindowAggregate():
+            return base_stream(node).delay != 0
+        case Filter() | Project():
+            return retracts(node.input)
+
+
+def state_bound(node: Node) -> str:
+    """In words: how much state a node keeps."""
+    match node:
+        case Scan() | Late() | Rejected():
+            return "none"
+        case Filter() | Project():
+            return state_bound(node.input)
+        case WindowAggregate(window=window):
+            stream = base_stream(node)
+            slack = "everything" if stream.delay is Bound.UNBOUNDED else format_duration(stream.delay or 0)
+            match window:
+                case _ if stream.delay is Bound.UNBOUNDED:
+                    return "all rows of the stream, because DELAY is UNBOUNDED"
+                case RangeWindow(size=size, lag=lag):
+                    return f"rows of ({format_duration(size + lag)} + {slack}) at the rate of the stream"
+                case RowsWindow(rows=rows, partition_by=by):
+                    per = "per partition" if by else "in all"
+                    keep = f", until silent for {format_duration(stream.keep)}" if stream.keep else ""
+                    return f"{rows} rows {per}{keep}, and rows of {slack}"
+                case UnboundedWindow():
+                    keep = f", until silent for {format_duration(stream.keep)}" if stream.keep else ""
+                    return f"a fixed amount per key{keep}, and rows of {slack}"
