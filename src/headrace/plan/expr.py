@@ -22,9 +22,19 @@ UNKNOWN_TYPE = "UNKNOWN"
 @lru_cache(maxsize=4096)
 def _parse(sql: str) -> exp.Expression:
     try:
-        return sqlglot.parse_one(sql, dialect="spark")
+        return sqlglot.parse_one(sql, dialect="spark", into=exp.Condition)  # a statement word such as SET may be a column
     except SqlglotError as error:
         raise QueryError(f"{sql!r} is not an expression: {error}") from error
+
+
+@lru_cache(maxsize=4096)
+def _needs_quotes(name: str) -> bool:
+    """Whether a name, written bare, would be read as anything but that column."""
+    try:
+        tree = sqlglot.parse_one(name, dialect="spark", into=exp.Condition)
+    except SqlglotError:
+        return True
+    return not (isinstance(tree, exp.Column) and tree.sql(dialect="spark") == name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +54,7 @@ class Expr:
     @staticmethod
     def column(name: str) -> Expr:
         """Refer to a column, quoted where the name needs it."""
-        return Expr(exp.column(exp.to_identifier(name)).sql(dialect="spark"))
+        return Expr(exp.column(exp.to_identifier(name, quoted=_needs_quotes(name))).sql(dialect="spark"))
 
     @property
     def tree(self) -> exp.Expression:
@@ -90,7 +100,7 @@ class Expr:
         except SqlglotError:
             return UNKNOWN_TYPE
         found = annotated.selects[0].type
-        return found.sql(dialect="spark").upper() if found else UNKNOWN_TYPE
+        return found.sql(dialect="spark") if found else UNKNOWN_TYPE
 
     def __str__(self) -> str:
         """The SQL text."""

@@ -16,7 +16,7 @@ def normalize_type(text: str) -> str:
     if text.strip().upper() == "UNKNOWN":
         return "UNKNOWN"
     try:
-        return exp.DataType.build(text, dialect="spark").sql(dialect="spark").upper()
+        return exp.DataType.build(text, dialect="spark").sql(dialect="spark")  # fields of a STRUCT keep their case
     except SqlglotError as error:
         raise QueryError(f"{text!r} is not a type", hint="types are those of Spark SQL, for example BIGINT") from error
 

@@ -1,0 +1,1 @@
+"""The signed, totally ordered changelog: what flows between operators and out of queries."""

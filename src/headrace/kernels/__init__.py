@@ -1,0 +1,1 @@
+"""Pure columnar functions on NumPy arrays, compiled with Numba: no plan, no Spark."""

@@ -1,0 +1,55 @@
+"""The total order of rows: (time, high, low), as sorting and merging of plain arrays."""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+
+@nb.njit(cache=True)
+def is_sorted(ts: np.ndarray, high: np.ndarray, low: np.ndarray) -> bool:
+    """Whether the rows are in the total order already."""
+    for i in range(1, len(ts)):
+        if ts[i] > ts[i - 1]:
+            continue
+        if ts[i] < ts[i - 1]:
+            return False
+        if high[i] < high[i - 1] or (high[i] == high[i - 1] and low[i] < low[i - 1]):
+            return False
+    return True
+
+
+def sort_order(ts: np.ndarray, high: np.ndarray, low: np.ndarray) -> np.ndarray | None:
+    """The permutation that sorts the rows; None if they are sorted already."""
+    if is_sorted(ts, high, low):
+        return None
+    return np.lexsort((low, high, ts))
+
+
+@nb.njit(cache=True)
+def locate(ts: np.ndarray, high: np.ndarray, low: np.ndarray, at: int, at_high: int, at_low: int) -> int:
+    """The index of the row with this order key in sorted rows; -1 if there is none."""
+    left, right = 0, len(ts)
+    while left < right:
+        mid = (left + right) // 2
+        before = ts[mid] < at
+        if ts[mid] == at:
+            before = high[mid] < at_high or (high[mid] == at_high and low[mid] < at_low)
+        if before:
+            left = mid + 1
+        else:
+            right = mid
+    if left < len(ts) and ts[left] == at and high[left] == at_high and low[left] == at_low:
+        return left
+    return -1
+
+
+@nb.njit(cache=True)
+def locate_all(
+    ts: np.ndarray, high: np.ndarray, low: np.ndarray, at: np.ndarray, at_high: np.ndarray, at_low: np.ndarray
+) -> np.ndarray:
+    """`locate` for many keys."""
+    out = np.empty(len(at), np.int64)
+    for i in range(len(at)):
+        out[i] = locate(ts, high, low, at[i], at_high[i], at_low[i])
+    return out

@@ -1,0 +1,158 @@
+"""A queue of candidates per key, for the aggregates whose result is one of the rows: MIN, MAX, FIRST, LAST.
+
+All queues lie in one pool of nodes, doubly linked by index. MIN and MAX keep a queue monotone (a row that a later one beats
+can never be the result), so it is short for most data; FIRST keeps every row; LAST needs only the newest.
+"""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from headrace.kernels.codes import ABSENT, NULL
+
+MIN, MAX, FIRST, LAST = 0, 1, 2, 3
+NIL = np.int32(-1)
+
+
+@nb.njit(inline="always")
+def _beats(new, old, mode, ranks):  # type: ignore[no-untyped-def]
+    """Whether the candidate `old` can never again be the result once `new` is there."""
+    if mode == FIRST:
+        return False
+    if mode == LAST:
+        return True
+    a, b = (ranks[new], ranks[old]) if len(ranks) else (new, old)
+    return a <= b if mode == MIN else a >= b
+
+
+@nb.njit(cache=True)
+def _push(key, row, value, code, mode, ranks, head, tail, nodes, values, codes, links, free):  # type: ignore[no-untyped-def]
+    if code == ABSENT or (code == NULL and mode < FIRST):
+        return
+    while tail[key] != NIL and _beats(value, values[tail[key]], mode, ranks):
+        last = tail[key]
+        tail[key] = links[last, 0]
+        if tail[key] == NIL:
+            head[key] = NIL
+        else:
+            links[tail[key], 1] = NIL
+        free[0] -= 1  # free[0] points at the top of the stack of free nodes that follows it
+        free[1 + free[0]] = last
+    node = free[1 + free[0]]
+    free[0] += 1
+    nodes[node], values[node], codes[node] = row, value, code
+    links[node, 0], links[node, 1] = tail[key], NIL
+    if tail[key] == NIL:
+        head[key] = node
+    else:
+        links[tail[key], 1] = node
+    tail[key] = node
+
+
+@nb.njit(cache=True)
+def _pop(key, row, head, tail, nodes, links, free):  # type: ignore[no-untyped-def]
+    first = head[key]
+    if first == NIL or nodes[first] != row:
+        return
+    head[key] = links[first, 1]
+    if head[key] == NIL:
+        tail[key] = NIL
+    else:
+        links[head[key], 0] = NIL
+    free[0] -= 1
+    free[1 + free[0]] = first
+
+
+@nb.njit(cache=True)
+def queues(
+    event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
+    enter_key: np.ndarray, enter_row: np.ndarray, enter_value: np.ndarray, enter_code: np.ndarray,
+    leave_key: np.ndarray, leave_row: np.ndarray,
+    mode: int, ranks: np.ndarray, head: np.ndarray, tail: np.ndarray,
+    nodes: np.ndarray, values: np.ndarray, codes: np.ndarray, links: np.ndarray, free: np.ndarray,
+    out: np.ndarray, out_code: np.ndarray,
+) -> None:  # fmt: skip
+    """Push what enters, pop what leaves, read the front. `free` must hold a node for every row that enters."""
+    entered, left = 0, 0
+    for i in range(len(event_key)):
+        while entered < enter_end[i]:
+            _push(enter_key[entered], enter_row[entered], enter_value[entered], enter_code[entered],
+                  mode, ranks, head, tail, nodes, values, codes, links, free)  # fmt: skip
+            entered += 1
+        while left < leave_end[i]:
+            _pop(leave_key[left], leave_row[left], head, tail, nodes, links, free)
+            left += 1
+        front = head[event_key[i]]
+        out_code[i] = NULL
+        if front != NIL:
+            out[i], out_code[i] = values[front], codes[front]
+    for j in range(entered, len(enter_key)):
+        _push(enter_key[j], enter_row[j], enter_value[j], enter_code[j],
+              mode, ranks, head, tail, nodes, values, codes, links, free)  # fmt: skip
+    for j in range(left, len(leave_key)):
+        _pop(leave_key[j], leave_row[j], head, tail, nodes, links, free)
+
+
+@nb.njit(cache=True)
+def lengths(keys: np.ndarray, head: np.ndarray, links: np.ndarray) -> np.ndarray:
+    """How many candidates each key has."""
+    out = np.zeros(len(keys), np.int64)
+    for i in range(len(keys)):
+        node = head[keys[i]]
+        while node != NIL:
+            out[i] += 1
+            node = links[node, 1]
+    return out
+
+
+@nb.njit(cache=True)
+def dump(
+    keys: np.ndarray, head: np.ndarray, nodes: np.ndarray, values: np.ndarray, codes: np.ndarray, links: np.ndarray, total: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The queues of these keys one after the other: (rows, values, codes)."""
+    rows, held, kinds = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total, np.uint8)
+    at = 0
+    for key in keys:
+        node = head[key]
+        while node != NIL:
+            rows[at], held[at], kinds[at] = nodes[node], values[node], codes[node]
+            at += 1
+            node = links[node, 1]
+    return rows, held, kinds
+
+
+@nb.njit(cache=True)
+def clear(keys: np.ndarray, head: np.ndarray, tail: np.ndarray, links: np.ndarray, free: np.ndarray) -> None:
+    """Empty the queues of these keys."""
+    for key in keys:
+        node = head[key]
+        while node != NIL:
+            free[0] -= 1
+            free[1 + free[0]] = node
+            node = links[node, 1]
+        head[key] = NIL
+        tail[key] = NIL
+
+
+@nb.njit(cache=True)
+def load(
+    keys: np.ndarray, sizes: np.ndarray, rows: np.ndarray, held: np.ndarray, kinds: np.ndarray,
+    head: np.ndarray, tail: np.ndarray, nodes: np.ndarray, values: np.ndarray, codes: np.ndarray, links: np.ndarray,
+    free: np.ndarray,
+) -> None:  # fmt: skip
+    """Append dumped queues to the (empty) queues of these keys, as they are."""
+    at = 0
+    for i in range(len(keys)):
+        key = keys[i]
+        for _ in range(sizes[i]):
+            node = free[1 + free[0]]
+            free[0] += 1
+            nodes[node], values[node], codes[node] = rows[at], held[at], kinds[at]
+            links[node, 0], links[node, 1] = tail[key], NIL
+            if tail[key] == NIL:
+                head[key] = node
+            else:
+                links[tail[key], 1] = node
+            tail[key] = node
+            at += 1

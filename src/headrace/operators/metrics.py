@@ -1,0 +1,111 @@
+"""Result columns: from the readings of tallies to values with Spark SQL's types and NULLs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.kernels.codes import NULL
+from headrace.kernels.ordered import from_ordered
+from headrace.plan.aggregates import base_type, decimal_parts
+from headrace.plan.arrow import arrow_type
+from headrace.runtime.tables import ValueTable
+from headrace.stages.program import Metric, Stage, TallyKind, VectorKind
+
+if TYPE_CHECKING:
+    from headrace.operators.tally import Reading
+
+
+@dataclass(slots=True)
+class MetricColumn:
+    """Values of a result column, as words that compare bit for bit, and which of them are not NULL."""
+
+    words: np.ndarray  # one row of words per value
+    valid: np.ndarray
+
+    def differs(self, other: MetricColumn) -> np.ndarray:
+        """Where two columns are not the same to the bit."""
+        same = (self.words == other.words).all(axis=1) if self.words.ndim > 1 else self.words == other.words
+        return (self.valid != other.valid) | (self.valid & ~same)
+
+    def take(self, index: np.ndarray) -> MetricColumn:
+        """The values at these places."""
+        return MetricColumn(self.words[index], self.valid[index])
+
+
+def metric_column(stage: Stage, metric: Metric, readings: list[Reading]) -> MetricColumn:
+    """What a metric says at every event."""
+    reading = readings[metric.tally]
+    n = readings[metric.count]["value"] if metric.count is not None else None
+    tally = stage.tallies[metric.tally]
+    match metric.function:
+        case "COUNT":
+            return MetricColumn(reading["value"], np.ones(len(reading["value"]), np.bool_))
+        case "QUEUE":
+            return MetricColumn(reading["value"], reading["code"] != NULL)
+    assert n is not None
+    if tally.kind is TallyKind.MOMENTS:
+        return _moments(metric.function, reading, n)
+    kind = stage.vectors[tally.vector].kind
+    mean = metric.function == "AVG"
+    values = reading["mean"] if mean else reading["value"]
+    valid = n > 0
+    if kind is VectorKind.DECIMAL:
+        fits = reading["mean_fits"] if mean else reading["fits"]
+        return MetricColumn(values, valid & fits & _within(values, decimal_parts(metric.type)[0]))
+    if kind is VectorKind.INT and not mean:
+        return MetricColumn(values, valid & reading["fits"])
+    return MetricColumn(values.view(np.int64), valid)
+
+
+def _moments(function: str, reading: Reading, n: np.ndarray) -> MetricColumn:
+    population = function.endswith("_POP")
+    values = reading["population" if population else "sample"]
+    if function.startswith("STDDEV"):
+        values = np.sqrt(values)
+    return MetricColumn(values.view(np.int64), n > (0 if population else 1))
+
+
+def _within(words: np.ndarray, precision: int) -> np.ndarray:
+    """Whether 128-bit integers (low word, high word) have at most this many digits."""
+    low, high = words[:, 0], words[:, 1].view(np.int64)
+    limit = 10**precision - 1
+    top, bottom = np.int64(limit >> 64), np.uint64(limit & (2**64 - 1))
+    negative = -limit
+    least_top, least_bottom = np.int64(negative >> 64), np.uint64(negative & (2**64 - 1))
+    below = (high < top) | ((high == top) & (low <= bottom))
+    above = (high > least_top) | ((high == least_top) & (low >= least_bottom))
+    return below & above
+
+
+def to_arrow(stage: Stage, metric: Metric, column: MetricColumn, tables: list) -> pa.Array:
+    """A result column in its Arrow type."""
+    kind = arrow_type(metric.type)
+    vector = stage.vectors[stage.tallies[metric.tally].vector]
+    if metric.function == "QUEUE" and vector.kind is VectorKind.NUMBERED:
+        assert vector.table is not None
+        table = tables[vector.table]
+        assert isinstance(table, ValueTable)
+        return table.lookup(column.words, column.valid).cast(kind)
+    if pa.types.is_decimal(kind):
+        return _decimals(column, kind)
+    words = column.words
+    mask = None if column.valid.all() else ~column.valid
+    if pa.types.is_floating(kind):
+        floats = from_ordered(words) if vector.kind is VectorKind.ORDERED else words.view(np.float64)
+        return pa.array(floats, pa.float64(), mask=mask).cast(kind)
+    if pa.types.is_boolean(kind):
+        return pa.array(words != 0, mask=mask)
+    if base_type(metric.type) == "DATE":
+        return pa.array(words.astype(np.int32), pa.int32(), mask=mask).cast(kind)
+    return pa.array(words, pa.int64(), mask=mask).cast(kind)
+
+
+def _decimals(column: MetricColumn, kind: pa.DataType) -> pa.Array:
+    valid = pa.array(column.valid)
+    bits = None if column.valid.all() else valid.buffers()[1]
+    data = pa.py_buffer(np.ascontiguousarray(column.words).tobytes())
+    return pa.Array.from_buffers(kind, len(column.valid), [bits, data])

@@ -1,0 +1,195 @@
+"""Which rows are admitted, late or rejected, and how far the frontier is: row by row, from design section 2."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from headrace.errors import QueryError
+from headrace.plan.stream import Stream
+from headrace.plan.time import END_OF_TIME, START_OF_TIME
+from headrace.testing.rows import MAX_TIME, MIN_TIME, Row, group_value, normal_rows, to_micros
+from headrace.testing.scalar import evaluate
+
+Key = tuple[int, int, int]  # ts, hi (partition), lo (number of the row in its partition): the total order
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A row as it comes in: values in the order of the schema, and the partition of the source it comes from."""
+
+    values: Row
+    partition: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What arrives together: the time of the batch in microseconds, and rows by name of stream, in arrival order."""
+
+    now: int
+    rows: Mapping[str, Sequence[Arrival]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A row with its place in the total order."""
+
+    key: Key
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A row that has no time, with the reason; `key` has the position only."""
+
+    key: Key
+    row: Row
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one batch: each of its rows is in one of the three lists, in arrival order."""
+
+    admitted: tuple[Event, ...]
+    late: tuple[Event, ...]
+    rejected: tuple[Rejection, ...]
+    frontier: int
+    final_before: int
+
+
+@dataclass(slots=True)
+class Partition:
+    """What is remembered of one partition of a source."""
+
+    rows: int = 0
+    max_ts: int | None = None  # over rows that count; a late row counts, one beyond AHEAD does not
+    last_arrival: int = START_OF_TIME  # of any row, rejected ones too
+
+
+class Admission:
+    """The door of one stream."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        self.partitions: dict[int, Partition] = {}
+        self.frontier = START_OF_TIME
+
+    def push(self, batch: Batch) -> Outcome:
+        """Let one batch in."""
+        stream, now = self.stream, batch.now
+        arrivals = batch.rows.get(stream.name, ())
+        rows = normal_rows(stream.schema, [a.values for a in arrivals])
+        admitted: list[Event] = []
+        late: list[Event] = []
+        rejected: list[Rejection] = []
+        for arrival, row, ts in zip(arrivals, rows, event_times(stream, rows, now), strict=True):
+            hi = arrival.partition
+            if hi != 0 and stream.single_partition:
+                raise ValueError(f"stream {stream.name!r} has one partition, and a row came from partition {hi}")
+            partition = self.partitions.setdefault(hi, Partition())
+            lo = partition.rows
+            partition.rows += 1
+            partition.last_arrival = now
+            if isinstance(ts, str):
+                rejected.append(Rejection((START_OF_TIME, hi, lo), row, ts))
+                continue
+            event = Event((ts, hi, lo), row)
+            (late if self._is_late(ts, partition) else admitted).append(event)
+            beyond = stream.ahead is not None and ts > now + stream.ahead
+            if not beyond:
+                partition.max_ts = ts if partition.max_ts is None else max(partition.max_ts, ts)
+        self.frontier = max(self.frontier, self._frontier_at(now))
+        return Outcome(tuple(admitted), tuple(late), tuple(rejected), self.frontier, self.final_before)
+
+    def finish(self) -> Outcome:
+        """The end of bounded input."""
+        self.frontier = END_OF_TIME
+        return Outcome((), (), (), self.frontier, self.final_before)
+
+    @property
+    def final_before(self) -> int:
+        """A result at ts is final iff ts is below this."""
+        in_order = self.stream.delay == 0 and self.stream.single_partition
+        return self.frontier + 1 if in_order and self.frontier < END_OF_TIME else self.frontier
+
+    def _is_late(self, ts: int, partition: Partition) -> bool:
+        """Behind the frontier at the start of the batch, or behind what its own partition has shown by now."""
+        if self.frontier == END_OF_TIME:
+            return True  # the stream has ended
+        delay = self.stream.delay
+        if not isinstance(delay, int):
+            return False
+        return ts < self.frontier or (partition.max_ts is not None and ts < partition.max_ts - delay)
+
+    def _frontier_at(self, now: int) -> int:
+        """The frontier at the end of a batch, from all that came until now."""
+        stream, delay = self.stream, self.stream.delay
+        if not self.partitions:
+            return START_OF_TIME
+        silence = now - max(p.last_arrival for p in self.partitions.values())
+        if stream.end_after is not None and silence >= stream.end_after:
+            return END_OF_TIME
+        timed = [(p.max_ts, p.last_arrival) for p in self.partitions.values() if p.max_ts is not None]
+        if not isinstance(delay, int) or not timed:
+            return START_OF_TIME
+        awake = [ts - delay for ts, last in timed if stream.idle is None or now - last < stream.idle]
+        return min(awake) if awake else max(ts for ts, _ in timed) - delay + silence
+
+
+def event_times(stream: Stream, rows: Sequence[Row], now: int) -> list[int | str]:
+    """For every row its time in microseconds, or the reason why it has none."""
+    if stream.timestamp is None:
+        return [now] * len(rows)
+    return [_event_time(stream, value) for (value,) in evaluate((stream.timestamp,), stream.schema, rows)]
+
+
+def _event_time(stream: Stream, value: Any) -> int | str:
+    """The time a row claims."""
+    match value:
+        case None:
+            return f"the timestamp {stream.timestamp} is NULL"
+        case bool() | float() | str() | bytes() | Decimal():
+            raise QueryError(f"TIMESTAMP BY {stream.timestamp} is neither a time nor a whole number: {value!r}")
+        case dt.datetime() | dt.date():
+            return to_micros(value)
+    # An integer in its unit; or microseconds, where a TIMESTAMP lies outside the calendar.
+    micros: int = value if _is_timestamp(stream) else value * stream.timestamp_unit
+    if MIN_TIME <= micros <= MAX_TIME:
+        return micros
+    return f"the timestamp {stream.timestamp} is outside years 1 to 9999"
+
+
+def _is_timestamp(stream: Stream) -> bool:
+    """Whether the time is a TIMESTAMP."""
+    assert stream.timestamp is not None
+    name = stream.timestamp.as_column
+    kind = stream.schema.field(name).type if name is not None else stream.timestamp.type_in(stream.schema)
+    return kind.startswith("TIMESTAMP")
+
+
+def unique(stream: Stream, events: Sequence[Event]) -> list[Event]:
+    """`UNIQUE BY .. WITHIN t` over the sorted events: what a kept row reaches is dropped."""
+    ordered = sorted(events, key=lambda e: e.key)
+    if stream.unique is None:
+        return ordered
+    kept: list[Event] = []
+    last_kept: dict[object, int] = {}
+    columns = evaluate(stream.unique.by, stream.schema, [e.row for e in ordered])
+    for event, values in zip(ordered, columns, strict=True):
+        ts, group = event.key[0], tuple(map(group_value, values))
+        if group in last_kept and last_kept[group] >= ts - stream.unique.within:
+            continue
+        last_kept[group] = ts
+        kept.append(event)
+    return kept
+
+
+def admit(stream: Stream, batches: Sequence[Batch], *, end: bool = True) -> list[Outcome]:
+    """What becomes of every batch; with `end`, one more outcome for the end of the input."""
+    door = Admission(stream)
+    outcomes = [door.push(batch) for batch in batches]
+    return [*outcomes, door.finish()] if end else outcomes

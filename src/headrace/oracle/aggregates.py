@@ -1,0 +1,121 @@
+"""The aggregates, each from its definition over the list of values in the window, in the total order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from headrace.plan.aggregates import Function, base_type, decimal_parts
+from headrace.testing.rows import group_value
+
+BIGINT = range(-(2**63), 2**63)
+
+
+def aggregate(function: Function, values: Sequence[Any], result_type: str) -> Any:
+    """The value of the function over the values of its argument; COUNT(*) gets one value per row, none of them NULL."""
+    match function.name:
+        case "FIRST":
+            return values[0] if values else None
+        case "LAST":
+            return values[-1] if values else None
+    present = [v for v in values if v is not None]
+    match function.name:
+        case "COUNT":
+            return len(present)
+        case "COUNT_DISTINCT":
+            return len({group_value(v) for v in present})
+        case "MIN":
+            return _positive_zero(min(present, key=_sort_key, default=None))
+        case "MAX":
+            return _positive_zero(max(present, key=_sort_key, default=None))
+        case "SUM":
+            return _sum(present, result_type) if present else None
+        case "AVG":
+            return _avg(present, result_type) if present else None
+        case "VARIANCE":
+            return _variance(present, len(present) - 1)
+        case "VAR_POP":
+            return _variance(present, len(present))
+        case "STDDEV":
+            return _root(_variance(present, len(present) - 1))
+        case "STDDEV_POP":
+            return _root(_variance(present, len(present)))
+    raise NotImplementedError(f"the oracle does not know {function.name}")
+
+
+def _sum(values: Sequence[Any], result_type: str) -> Any:
+    """Exact; rounded once where the result is DOUBLE, NULL where it does not fit."""
+    if base_type(result_type) == "DOUBLE":
+        special = _special_sum(values)
+        return special if special is not None else rounded(sum(map(Fraction, values), Fraction(0)))
+    if base_type(result_type) == "DECIMAL":
+        return _decimal(sum(map(Fraction, values), Fraction(0)), result_type)
+    total = sum(values)
+    return total if total in BIGINT else None
+
+
+def _avg(values: Sequence[Any], result_type: str) -> Any:
+    """The exact sum over the number of values, rounded once."""
+    if base_type(result_type) == "DECIMAL":
+        return _decimal(sum(map(Fraction, values), Fraction(0)) / len(values), result_type)
+    special = _special_sum(values)
+    return special if special is not None else rounded(sum(map(Fraction, values), Fraction(0)) / len(values))
+
+
+def _variance(values: Sequence[Any], divisor: int) -> float | None:
+    """The exact sum of squared distances from the exact mean over the divisor, rounded once."""
+    if not values or divisor == 0:
+        return None
+    if any(isinstance(v, float) and not math.isfinite(v) for v in values):
+        return math.nan
+    exact = [Fraction(v) for v in values]
+    mean = sum(exact, Fraction(0)) / len(exact)
+    return rounded(sum(((v - mean) ** 2 for v in exact), Fraction(0)) / divisor)
+
+
+def _root(variance: float | None) -> float | None:
+    """The standard deviation of a variance."""
+    return None if variance is None else math.sqrt(variance)
+
+
+def _special_sum(values: Sequence[Any]) -> float | None:
+    """The sum, where a NaN or an infinity decides it."""
+    special = [v for v in values if isinstance(v, float) and not math.isfinite(v)]
+    if not special:
+        return None
+    return special[0] if len(set(special)) == 1 and not math.isnan(special[0]) else math.nan
+
+
+def rounded(exact: Fraction) -> float:
+    """The nearest double, ties to even; exactly zero is +0.0, what underflows keeps its sign."""
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
+def _decimal(exact: Fraction, result_type: str) -> Decimal | None:
+    """Rounded half up, away from zero, to the scale; NULL where it has more digits than the precision."""
+    precision, scale = decimal_parts(result_type)
+    digits = math.floor(abs(exact) * 10**scale + Fraction(1, 2))
+    if digits >= 10**precision:
+        return None
+    return Decimal((int(exact < 0 and digits > 0), tuple(map(int, str(digits))), -scale))
+
+
+def _sort_key(value: Any) -> Any:
+    """Order of values: NaN is the greatest, -0.0 is 0.0, strings by their bytes."""
+    match value:
+        case float():
+            return (1, 0.0) if math.isnan(value) else (0, value + 0.0)
+        case str():
+            return value.encode()
+    return value
+
+
+def _positive_zero(value: Any) -> Any:
+    """MIN and MAX of zeros of either sign is +0.0."""
+    return 0.0 if isinstance(value, float) and value == 0 else value

@@ -1,0 +1,114 @@
+"""The frontier of a stream: up to where its input is complete, from what every partition of the source has shown.
+
+Every bucket gets the same headers in the same batch, so every bucket computes the same frontier by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from headrace.plan.time import END_OF_TIME, START_OF_TIME
+from headrace.stages.program import Disorder
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A run of rows of one source partition, in order: what every bucket must know of it.
+
+    Segments of one partition are ordered by `place`; `highest` is the largest time in it that counts (rows too far ahead do
+    not), START_OF_TIME if there is none.
+    """
+
+    partition: int
+    place: tuple[int, int]
+    highest: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a batch tells every bucket about one stream."""
+
+    now: int
+    segments: tuple[Segment, ...] = ()
+    ended: bool = False
+
+
+@dataclass(slots=True)
+class Clock:
+    """The frontier of one stream, and what it follows from."""
+
+    disorder: Disorder
+    frontier: int = START_OF_TIME
+    highest: dict[int, int] = field(default_factory=dict)  # per partition
+    arrival: dict[int, int] = field(default_factory=dict)  # per partition: when its last row came
+    last_place: dict[int, tuple[int, int]] = field(default_factory=dict)
+    ended: bool = False
+
+    @property
+    def final_before(self) -> int:
+        """Results at times below this are final."""
+        one = self.disorder.delay == 0 and self.disorder.single_partition and self.frontier > START_OF_TIME
+        return min(self.frontier + (1 if one else 0), END_OF_TIME)
+
+    def thresholds(self, header: Header) -> np.ndarray:
+        """For every segment, in the order of the header: rows below this time are late, whatever else."""
+        bounds = np.full(len(header.segments), START_OF_TIME, np.int64)
+        delay = self.disorder.delay
+        if self.ended:
+            return np.full(len(header.segments), END_OF_TIME, np.int64)
+        if not isinstance(delay, int):
+            return bounds
+        running = dict(self.highest)
+        for i in sorted(range(len(header.segments)), key=lambda i: header.segments[i].place):
+            segment = header.segments[i]
+            seen = running.get(segment.partition, START_OF_TIME)
+            bounds[i] = self.frontier if seen == START_OF_TIME else max(self.frontier, seen - delay)
+            # With no delay at all the frontier is an order key: at the same time, what stands before the last row is late too.
+            if delay == 0 and segment.place < self.last_place.get(segment.partition, segment.place):
+                bounds[i] += 1
+            running[segment.partition] = max(seen, segment.highest)
+        return bounds
+
+    def advance(self, header: Header) -> None:
+        """Take in a batch: the frontier moves, never back."""
+        for segment in header.segments:
+            if segment.rows:
+                p = segment.partition
+                self.highest[p] = max(self.highest.get(p, START_OF_TIME), segment.highest)
+                self.arrival[p] = header.now
+                self.last_place[p] = max(self.last_place.get(p, segment.place), segment.place)
+        self.ended = self.ended or header.ended or self._silent(header.now, self.disorder.end_after)
+        self.frontier = END_OF_TIME if self.ended else max(self.frontier, self._observed(header.now))
+
+    def _silent(self, now: int, limit: int | None) -> bool:
+        return limit is not None and bool(self.arrival) and now - max(self.arrival.values()) >= limit
+
+    def _observed(self, now: int) -> int:
+        delay = self.disorder.delay
+        seen = {p: t for p, t in self.highest.items() if t > START_OF_TIME}
+        if not isinstance(delay, int) or not seen:
+            return START_OF_TIME
+        idle = self.disorder.idle
+        active = [t for p, t in seen.items() if idle is None or now - self.arrival[p] < idle]
+        if active:
+            return min(active) - delay
+        return max(seen.values()) - delay + (now - max(self.arrival.values()))
+
+    def dump(self) -> dict[str, object]:
+        """The state, as what JSON can hold."""
+        return {
+            "frontier": self.frontier,
+            "ended": self.ended,
+            "partitions": [[p, t, self.arrival[p], *self.last_place[p]] for p, t in self.highest.items()],
+        }
+
+    @staticmethod
+    def load(disorder: Disorder, state: dict) -> Clock:
+        """The clock that was dumped."""
+        clock = Clock(disorder, state["frontier"], ended=state["ended"])
+        for p, highest, arrival, *place in state["partitions"]:
+            clock.highest[p], clock.arrival[p], clock.last_place[p] = highest, arrival, (place[0], place[1])
+        return clock

@@ -1,0 +1,97 @@
+"""Which results may have changed, and which did.
+
+A row that comes late can change only results of events after it in the total order whose window it shares: those with its key,
+or, for windows that count rows of all keys, all of them. This finds a set that surely holds them all; comparing bit for bit
+what was said with what is to be said finds those that did change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from headrace.operators.metrics import MetricColumn
+from headrace.plan.windows import RowsWindow
+from headrace.runtime.rows import Rows
+from headrace.stages.program import Output, Stage
+
+
+@dataclass(slots=True)
+class Plan:
+    """Indexes, ascending: rows of the old zone to be read as it was, and of the new zone as it is."""
+
+    old: np.ndarray
+    new: np.ndarray
+
+
+def nothing() -> Plan:
+    """No rows."""
+    none = np.empty(0, np.int64)
+    return Plan(none, none)
+
+
+def plan(
+    stage: Stage, output: Output, old: Rows, new: Rows, removed: np.ndarray, is_new: np.ndarray, capacities: list[int]
+) -> Plan:
+    """The rows to read for one output."""
+    fresh, gone = np.flatnonzero(is_new), np.flatnonzero(removed)
+    if len(fresh) == 0 and len(gone) == 0:
+        return nothing()
+    first_old = min(_before(fresh, is_new), int(gone[0]) if len(gone) else len(old))
+    if first_old >= len(old):  # everything came after what was there: nothing said before can change
+        return Plan(np.empty(0, np.int64), fresh)
+    tables = _tables(stage, output)
+    maybe_old = np.zeros(len(old) - first_old, np.bool_)
+    maybe_new = np.zeros(len(new) - first_old, np.bool_)
+    if tables is None:
+        maybe_old[:], maybe_new[:] = True, True
+    for table in tables or ():
+        marked = np.zeros(capacities[table], np.bool_)
+        marked[new.columns[table][fresh]] = True
+        marked[old.columns[table][gone]] = True
+        maybe_old |= marked[old.columns[table][first_old:]]
+        maybe_new |= marked[new.columns[table][first_old:]]
+    return Plan(np.flatnonzero(maybe_old) + first_old, np.flatnonzero(maybe_new) + first_old)
+
+
+def _before(fresh: np.ndarray, is_new: np.ndarray) -> int:
+    """How many old rows stand before the first fresh one; rows before it are all old, so its index says it."""
+    return int(fresh[0]) if len(fresh) else len(is_new)
+
+
+def _tables(stage: Stage, output: Output) -> set[int] | None:
+    """The tables by whose keys a change spreads; None: it spreads to every row after it."""
+    tables: set[int] = set()
+    for metric in output.metrics:
+        tally = stage.tallies[metric.tally]
+        program = stage.windows[tally.window]
+        if isinstance(program.window, RowsWindow) and program.partitions != tally.group:
+            return None
+        tables.add(tally.group)
+    return tables
+
+
+def differences(
+    old: Rows, new: Rows, rows: Plan, was: list[MetricColumn], now: list[MetricColumn]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Places in `rows.old` to take back, and in `rows.new` to say."""
+    take_back, say = np.ones(len(rows.old), np.bool_), np.ones(len(rows.new), np.bool_)
+    if len(rows.old) and len(rows.new):
+        in_old, in_new = _same_rows(old, new, rows)
+        changed = np.zeros(len(in_old), np.bool_)
+        for a, b in zip(was, now, strict=True):
+            changed |= a.take(in_old).differs(b.take(in_new))
+        take_back[in_old[~changed]] = False
+        say[in_new[~changed]] = False
+    return np.flatnonzero(take_back), np.flatnonzero(say)
+
+
+def _same_rows(old: Rows, new: Rows, rows: Plan) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of places that stand for one row. Order keys are unique, and both sides are sorted by them."""
+    a, b = old.take(rows.old), new.take(rows.new)
+    keys = np.concatenate((a.ts, b.ts)), np.concatenate((a.high, b.high)), np.concatenate((a.low, b.low))
+    order = np.lexsort((np.arange(len(keys[0])), keys[2], keys[1], keys[0]))
+    ts, high, low = (k[order] for k in keys)
+    twin = np.flatnonzero((ts[1:] == ts[:-1]) & (high[1:] == high[:-1]) & (low[1:] == low[:-1]))
+    return order[twin], order[twin + 1] - len(a)

@@ -1,0 +1,39 @@
+"""What a running script tells whoever started it: rows to show, and how far it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class RowsEvent:
+    """Rows of a query that has no INTO, or whose INTO nothing reads.
+
+    Under EMIT CHANGES the first column is `_op`: `+` for a row, `-` for one that is taken back.
+    """
+
+    query_name: str
+    columns: tuple[str, ...]
+    rows: pa.RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressEvent:
+    """One micro-batch, counted. `frontier_lag_s` is how far the frontier is behind the newest event; None before the first."""
+
+    batch_id: int
+    rows_in: int
+    rows_out: int
+    late: int
+    rejected: int
+    frontier_lag_s: float | None
+    batch_ms: float
+    cache_hits: int = 0
+    cache_misses: int = 0
+
+
+Event = RowsEvent | ProgressEvent

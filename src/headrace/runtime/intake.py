@@ -1,0 +1,108 @@
+"""From the Arrow columns of arriving rows to the fixed-width columns of the layout. Everything is hashed here, once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.kernels.codes import ABSENT, MINUS_INFINITY, NAN, NULL, PLUS_INFINITY
+from headrace.kernels.hashing import as_words, hash_columns
+from headrace.kernels.ordered import to_ordered
+from headrace.runtime.tables import KeyTable, ValueTable
+from headrace.stages.program import Stage, TableRole, Vector, VectorKind
+
+if TYPE_CHECKING:
+    from headrace.runtime.rows import Layout
+
+def truth(column: pa.Array) -> np.ndarray:
+    """A boolean column as an array; NULL is not true."""
+    if column.null_count:
+        column = pc.fill_null(column, False)
+    return column.to_numpy(zero_copy_only=False)
+
+
+def all_true(batch: pa.RecordBatch, masks: tuple[int, ...]) -> np.ndarray | None:
+    """Where all of these boolean columns hold; None for everywhere."""
+    if not masks:
+        return None
+    out = truth(batch.column(masks[0]))
+    for mask in masks[1:]:
+        out = out & truth(batch.column(mask))
+    return out
+
+
+class Intake:
+    """Turns arriving rows into columns of the layout, numbering their keys."""
+
+    def __init__(self, stage: Stage, layout: Layout, tables: list[KeyTable]) -> None:
+        """For one stage and its tables."""
+        self.stage, self.layout, self.tables = stage, layout, tables
+
+    def columns(self, batch: pa.RecordBatch) -> list[np.ndarray]:
+        """The columns of these rows."""
+        out: list[np.ndarray] = [self._numbers(i, batch) for i in range(len(self.stage.tables))]
+        for index, vector in enumerate(self.stage.vectors):
+            values, code = self._vector(vector, batch)
+            out += values
+            if self.layout.codes[index] is not None:
+                out.append(code)
+        return out
+
+    def _numbers(self, index: int, batch: pa.RecordBatch) -> np.ndarray:
+        spec, table = self.stage.tables[index], self.tables[index]
+        arrays = [batch.column(i) for i in spec.inputs]
+        high, low = hash_columns(arrays, batch.num_rows)
+        if spec.role is TableRole.VALUE:
+            assert isinstance(table, ValueTable)
+            return table.number_values(high, low, arrays[0])
+        return table.number(high, low)
+
+    def _vector(self, vector: Vector, batch: pa.RecordBatch) -> tuple[list[np.ndarray], np.ndarray]:
+        code = np.zeros(batch.num_rows, np.uint8)
+        values: list[np.ndarray] = []
+        if vector.input is not None:
+            column = batch.column(vector.input)
+            if column.null_count:
+                code[pc.is_null(column).to_numpy(zero_copy_only=False)] = NULL
+            values = _values(vector.kind, column, code)
+        kept = all_true(batch, vector.masks)
+        if kept is not None:
+            code[~kept] = ABSENT
+        return values, code
+
+
+def _values(kind: VectorKind, column: pa.Array, code: np.ndarray) -> list[np.ndarray]:
+    """The value columns of a vector; for doubles the code learns of NaN and the infinities."""
+    match kind:
+        case VectorKind.DOUBLE:
+            floats = _doubles(column)
+            odd = ~np.isfinite(floats)
+            if odd.any():
+                code[np.isnan(floats) & (code != NULL)] = NAN
+                code[floats == np.inf] = PLUS_INFINITY
+                code[floats == -np.inf] = MINUS_INFINITY
+                floats = np.where(odd, 0.0, floats)
+            return [floats]
+        case VectorKind.DECIMAL:
+            words = as_words(column)
+            assert words is not None
+            present = code != NULL
+            return [np.where(present, words[1], 0).view(np.int64), np.where(present, words[0], np.uint64(0))]
+        case VectorKind.INT | VectorKind.ORDERED | VectorKind.BITS if pa.types.is_floating(column.type):
+            floats = _doubles(column)
+            return [to_ordered(floats) if kind is VectorKind.ORDERED else np.ascontiguousarray(floats).view(np.int64)]
+        case VectorKind.INT | VectorKind.ORDERED | VectorKind.BITS:
+            words = as_words(column)
+            assert words is not None
+            return [words[0].view(np.int64)]
+    return []
+
+
+def _doubles(column: pa.Array) -> np.ndarray:
+    floats = column if pa.types.is_float64(column.type) else column.cast(pa.float64())
+    if floats.null_count:
+        floats = pc.fill_null(floats, 0.0)
+    return floats.to_numpy(zero_copy_only=False)

@@ -1,0 +1,264 @@
+"""The task processor (003, 3.3): what runs in a bucket. Admit, evaluate, release, emit; one batch or one event a call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.changes.changes import Changes
+from headrace.operators.metrics import MetricColumn, metric_column, to_arrow
+from headrace.plan.arrow import arrow_type
+from headrace.plan.query import Emit
+from headrace.plan.time import END_OF_TIME
+from headrace.runtime import dirty
+from headrace.runtime.clock import Clock, Header
+from headrace.runtime.evaluate import Evaluator
+from headrace.runtime.intake import Intake, all_true
+from headrace.runtime.reservoir import CHUNK_ROWS, ChunkCache, ChunkStore, Reservoir, Run
+from headrace.runtime.rows import Layout, Rows
+from headrace.runtime.tables import KeyTable, ValueTable
+from headrace.runtime.zone import Zone, empty_batch, take
+from headrace.stages.program import Output, Stage, TableRole
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from headrace.operators.tally import Reading
+
+TIME_COLUMN = pa.field("_time", pa.timestamp("us", "UTC"))
+
+
+@dataclass(slots=True)
+class Arrivals:
+    """Rows as they come: time, position, the segment each belongs to, whether it is behind its own segment, the inputs."""
+
+    ts: np.ndarray
+    high: np.ndarray
+    low: np.ndarray
+    segment: np.ndarray
+    behind: np.ndarray
+    inputs: pa.RecordBatch
+    sign: np.ndarray | None = None  # None: nothing is taken back
+
+    def __len__(self) -> int:
+        """How many rows."""
+        return len(self.ts)
+
+    def take(self, index: np.ndarray) -> Arrivals:
+        """The rows at these places."""
+        return Arrivals(
+            self.ts[index], self.high[index], self.low[index], self.segment[index], self.behind[index],
+            take(self.inputs, index), None if self.sign is None else self.sign[index],
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
+class Result:
+    """What a batch gave: changes per query, and counts."""
+
+    changes: list[tuple[str, Changes]] = field(default_factory=list)
+    late: int = 0
+    admitted: int = 0
+
+
+class TaskProcessor:
+    """The stage of a plan in one bucket. Holds its state in memory; `headrace.runtime.save` writes and reads it."""
+
+    def __init__(
+        self, stage: Stage, store: ChunkStore, cache: ChunkCache | None = None, owner: Hashable = 0, chunk_rows: int = CHUNK_ROWS
+    ) -> None:
+        """At the beginning of time."""
+        self.stage, self.layout = stage, Layout.of(stage)
+        self.clock = Clock(stage.disorder)
+        self.tables: list[KeyTable] = [
+            ValueTable(arrow_type(stage.inputs[t.inputs[0]].type)) if t.role is TableRole.VALUE else KeyTable()
+            for t in stage.tables
+        ]
+        self.intake = Intake(stage, self.layout, self.tables)
+        self.cache = cache if cache is not None else ChunkCache()
+        self.reservoir = Reservoir(self.layout, store, self.cache, owner, chunk_rows)
+        self.evaluator = Evaluator(stage, self.layout, self.tables, self.reservoir)
+        self._carried = tuple(sorted({i for o in stage.outputs for _, i in o.columns}))
+        fields = [pa.field(f"i{i}", arrow_type(stage.inputs[i].type)) for i in self._carried]
+        nothing = pa.RecordBatch.from_pylist([], pa.schema(fields)) if fields else empty_batch(0)
+        self.zone = Zone(Rows.empty(self.layout), nothing, [None for _ in stage.outputs])
+
+    def process(self, header: Header, arrivals: Arrivals | None) -> Result:
+        """Take in a batch (or one event), and give what leaves because of it."""
+        result = Result()
+        bounds = self.clock.thresholds(header)
+        self.clock.advance(header)
+        fresh = self._admit(arrivals, bounds, result) if arrivals is not None and len(arrivals) else None
+        if any(not o.late for o in self.stage.outputs):
+            if self.stage.windows:
+                self._evaluate(fresh, result)
+            else:
+                self._pass_through(fresh, result)
+        return result
+
+    def _admit(self, arrivals: Arrivals, bounds: np.ndarray, result: Result) -> Arrivals:
+        """Part the late rows from the others."""
+        late = arrivals.behind | (arrivals.ts < bounds[arrivals.segment])
+        result.late = int(np.count_nonzero(late))
+        result.admitted = len(arrivals) - result.late
+        if result.late == 0:
+            return arrivals
+        for output in self.stage.outputs:
+            if output.late:
+                rows = arrivals.take(np.flatnonzero(late))
+                columns = [rows.inputs.column(i) for _, i in output.columns]
+                columns.append(pa.array(rows.ts, pa.int64()).cast(TIME_COLUMN.type))
+                batch = pa.RecordBatch.from_arrays(columns, [n for n, _ in output.columns] + [TIME_COLUMN.name])
+                plus = np.ones(len(rows), np.int8)
+                result.changes.append((output.query, Changes(plus, rows.ts, rows.high, rows.low, batch)))
+        return arrivals.take(np.flatnonzero(~late))
+
+    def _zone_of(self, arrivals: Arrivals) -> Zone:
+        """Arrivals as rows of the zone, sorted."""
+        columns = self.intake.columns(arrivals.inputs)
+        rows = Rows(arrivals.ts, arrivals.high, arrivals.low, columns)
+        if self._carried:
+            names = [f"i{i}" for i in self._carried]
+            carry = pa.RecordBatch.from_arrays([arrivals.inputs.column(i) for i in self._carried], names)
+        else:
+            carry = empty_batch(len(arrivals))
+        wanted = [all_true(arrivals.inputs, o.masks) for o in self.stage.outputs]
+        return Zone(rows, carry, wanted).sorted()
+
+    # ---- queries without windows ----------------------------------------------------------------------------------
+
+    def _pass_through(self, fresh: Arrivals | None, result: Result) -> None:
+        """Rows cannot change, so they leave at once; only IN ORDER waits for the frontier."""
+        new = self._zone_of(fresh) if fresh is not None else self.zone.slice(0, 0)
+        waiting = [o.emit is Emit.FINAL_IN_ORDER for o in self.stage.outputs]
+        if any(waiting):
+            self.zone, _ = self.zone.merge(new)
+        final = self._final_rows(self.zone)
+        for i, output in enumerate(self.stage.outputs):
+            source = self.zone.slice(0, final) if waiting[i] else new
+            self._emit_rows(result, output, source, _where(source.wanted[i], np.arange(len(source))), [], 1)
+        self.zone = self.zone.slice(final, len(self.zone))
+
+    def _final_rows(self, zone: Zone) -> int:
+        return int(np.searchsorted(zone.rows.ts, self.clock.final_before, side="left"))
+
+    # ---- queries with windows -------------------------------------------------------------------------------------
+
+    def _evaluate(self, fresh: Arrivals | None, result: Result) -> None:
+        old = self.zone
+        removed = np.zeros(len(old), np.bool_)
+        if fresh is None:
+            new, is_new = old, np.zeros(len(old), np.bool_)
+        else:
+            incoming = self._incoming(fresh, removed)
+            new, is_new = (old.take(np.flatnonzero(~removed)) if removed.any() else old).merge(incoming)
+        self.evaluator.grow()
+        plans = [self._plan(i, o, old, new, removed, is_new) for i, o in enumerate(self.stage.outputs)]
+        before = self._read_old(old, plans)
+        final = self._final_rows(new)
+        first = self.evaluator.next_row
+        zone = Run(first, new.rows.ts, new.rows.columns)
+        done = _union([np.arange(final)] if self._any_final() else [p.new[p.new < final] for p in plans])
+        drain = self.clock.final_before if self.clock.final_before < END_OF_TIME else None
+        early = self.evaluator.permanent(zone, final, done, drain)
+        late_events = _union([p.new[p.new >= final] - final for p in plans])
+        late = self.evaluator.temporary(zone, final, late_events)
+        self._emit(result, plans, old, new, final, before, (done, early), (late_events + final, late))
+        if self.stage.stores_rows:
+            self.reservoir.append(new.rows.slice(0, final))
+        self.evaluator.settle(final)
+        self.zone = new.slice(final, len(new)) if final else new
+
+    def _incoming(self, fresh: Arrivals, removed: np.ndarray) -> Zone:
+        """The rows that come in; what is taken back is marked in `removed`."""
+        minus = None if fresh.sign is None else np.flatnonzero(fresh.sign < 0)
+        if minus is not None and len(minus):
+            gone = fresh.take(minus)
+            places = self.zone.places(Rows(gone.ts, gone.high, gone.low))
+            removed[places[places >= 0]] = True
+            fresh = fresh.take(np.flatnonzero(fresh.sign > 0)) if fresh.sign is not None else fresh
+        incoming = self._zone_of(fresh)
+        for i, table in enumerate(self.tables):
+            numbers = incoming.rows.columns[i]
+            table.hold(numbers)
+            self.evaluator.touched[i].append(numbers)
+        return incoming
+
+    def _any_final(self) -> bool:
+        return any(o.emit is not Emit.CHANGES for o in self.stage.outputs)
+
+    def _plan(self, index: int, output: Output, old: Zone, new: Zone, removed: np.ndarray, is_new: np.ndarray) -> dirty.Plan:
+        if output.emit is not Emit.CHANGES:
+            return dirty.nothing()
+        plan = dirty.plan(self.stage, output, old.rows, new.rows, removed, is_new, [t.capacity for t in self.tables])
+        return dirty.Plan(_where(old.wanted[index], plan.old), _where(new.wanted[index], plan.new))
+
+    def _read_old(self, old: Zone, plans: list[dirty.Plan]) -> tuple[np.ndarray, list[Reading]]:
+        """What was said before about the events whose results may change."""
+        events = _union([p.old for p in plans])
+        zone = Run(self.evaluator.next_row, old.rows.ts, old.rows.columns)
+        return events, self.evaluator.temporary(zone, 0, events)
+
+    def _emit(
+        self, result: Result, plans: list[dirty.Plan], old: Zone, new: Zone, final: int,
+        before: tuple[np.ndarray, list[Reading]], early: tuple[np.ndarray, list[Reading]], late: tuple[np.ndarray, list[Reading]],
+    ) -> None:  # fmt: skip
+        for i, output in enumerate(self.stage.outputs):
+            if output.emit is not Emit.CHANGES:
+                rows = _where(new.wanted[i], np.arange(final))
+                self._emit_rows(result, output, new, rows, self._metrics(output, early, rows), 1)
+                continue
+            plan = plans[i]
+            split = int(np.searchsorted(plan.new, final))
+            parts = [self._metrics(output, early, plan.new[:split]), self._metrics(output, late, plan.new[split:])]
+            now = [_join(a, b) for a, b in zip(*parts, strict=True)]
+            was = self._metrics(output, before, plan.old)
+            take_back, say = dirty.differences(old.rows, new.rows, plan, was, now)
+            self._emit_rows(result, output, old, plan.old[take_back], [m.take(take_back) for m in was], -1)
+            self._emit_rows(result, output, new, plan.new[say], [m.take(say) for m in now], 1)
+
+    def _metrics(self, output: Output, readings: tuple[np.ndarray, list[Reading]], events: np.ndarray) -> list[MetricColumn]:
+        """The metrics of an output at some of the events that were read."""
+        read, values = readings
+        if len(events) == 0:
+            return [MetricColumn(np.empty(0, np.int64), np.empty(0, np.bool_)) for _ in output.metrics]
+        place = np.searchsorted(read, events)
+        columns = [metric_column(self.stage, m, values) for m in output.metrics]
+        return columns if len(events) == len(read) else [c.take(place) for c in columns]
+
+    def _emit_rows(
+        self, result: Result, output: Output, zone: Zone, rows: np.ndarray, metrics: list[MetricColumn], sign: int
+    ) -> None:
+        if len(rows) == 0 or output.late:
+            return
+        carry = zone.carry if len(rows) == len(zone) else take(zone.carry, rows)
+        columns = [carry.column(self._carried.index(i)) for _, i in output.columns]
+        columns += [to_arrow(self.stage, m, c, self.tables) for m, c in zip(output.metrics, metrics, strict=True)]
+        names = [n for n, _ in output.columns] + [m.name for m in output.metrics]
+        keys = zone.rows if len(rows) == len(zone) else zone.rows.take(rows)
+        batch = pa.RecordBatch.from_arrays(columns, names)
+        changes = Changes(np.full(len(rows), sign, np.int8), keys.ts, keys.high, keys.low, batch)
+        result.changes.append((output.query, changes))
+
+
+def _where(wanted: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
+    return rows if wanted is None else rows[wanted[rows]]
+
+
+def _union(parts: list[np.ndarray]) -> np.ndarray:
+    """Sorted indexes that occur in any part."""
+    filled = [p for p in parts if len(p)]
+    if not filled:
+        return np.empty(0, np.int64)
+    return filled[0] if len(filled) == 1 else np.unique(np.concatenate(filled))
+
+
+def _join(a: MetricColumn, b: MetricColumn) -> MetricColumn:
+    if len(a.valid) == 0:
+        return b
+    if len(b.valid) == 0:
+        return a
+    return MetricColumn(np.concatenate((a.words, b.words)), np.concatenate((a.valid, b.valid)))

@@ -1,0 +1,126 @@
+"""The state of a task processor, to and from bytes: a head that is small, and pages of keys of which only changed ones are written.
+
+    head           clock, open rows, edges, index of the reservoir, how many keys each table has
+    page (t, p)    keys p*PAGE .. of table t, with the tallies and rings that belong to it
+    chunk c        sealed rows of the reservoir, written once
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from headrace.errors import StateError
+from headrace.operators.tally import DistinctTally
+from headrace.runtime import zone as zones
+from headrace.runtime.clock import Clock
+from headrace.runtime.codec import decode, encode, fingerprint
+from headrace.runtime.tables import KeyTable, ValueTable
+
+if TYPE_CHECKING:
+    from headrace.runtime.processor import TaskProcessor
+
+PAGE = 512
+
+
+class PageStore(Protocol):
+    """Where pages lie."""
+
+    def get_pages(self) -> dict[str, bytes]:
+        """All pages by name."""
+
+    def put_page(self, name: str, data: bytes) -> None:
+        """Keep a page."""
+
+
+def save(processor: TaskProcessor, pages: PageStore) -> bytes:
+    """Write the pages that changed since the last save, and give the head."""
+    evaluator = processor.evaluator
+    for table, numbers in enumerate(evaluator.touched):
+        if numbers:
+            for page in np.unique(np.concatenate(numbers) // PAGE):
+                pages.put_page(f"{table}.{page}", encode(_page(processor, table, int(page))))
+        numbers.clear()
+    head: dict[str, Any] = {
+        "fingerprint": fingerprint(processor.stage),
+        "clock": processor.clock.dump(),
+        "numbered": evaluator.numbered,
+        "edges": [list(pair) for pair in evaluator.edges.items()],
+        "counts": [t.count for t in processor.tables],
+    }
+    head |= {f"reservoir.{k}": v for k, v in processor.reservoir.dump().items()}
+    head |= {f"zone.{k}": v for k, v in zones.dump(processor.zone).items()}
+    for i, table in enumerate(processor.tables):
+        if isinstance(table, ValueTable):
+            head |= {f"values{i}.{k}": v for k, v in table.dump().items()}
+    return encode(head)
+
+
+def load(processor: TaskProcessor, head: bytes, pages: PageStore) -> None:
+    """Put a fresh processor into the state that was saved."""
+    state = decode(head, "the head of a bucket")
+    if state["fingerprint"] != fingerprint(processor.stage):
+        raise StateError(
+            f"the state of stage {processor.stage.name!r} was written by another query",
+            hint="give the changed query a new checkpoint directory",
+        )
+    evaluator = processor.evaluator
+    processor.clock = Clock.load(processor.stage.disorder, state["clock"])
+    evaluator.numbered = state["numbered"]
+    evaluator.edges = {offset: row for offset, row in state["edges"]}
+    processor.reservoir.load(_part(state, "reservoir"))
+    processor.zone = zones.load(_part(state, "zone"), processor.layout, len(processor.stage.outputs))
+    decoded = {name: decode(data, f"page {name}") for name, data in pages.get_pages().items()}
+    for i, count in enumerate(state["counts"]):
+        _load_table(processor, i, count, state, decoded)
+    evaluator.grow()
+    for i, count in enumerate(state["counts"]):
+        for start in range(0, count, PAGE):
+            _load_page(processor, i, start, min(count, start + PAGE), decoded[f"{i}.{start // PAGE}"])
+
+
+def _part(state: dict[str, Any], name: str) -> dict[str, Any]:
+    return {k.split(".", 1)[1]: v for k, v in state.items() if k.startswith(name + ".")}
+
+
+def _page(processor: TaskProcessor, table: int, page: int) -> dict[str, Any]:
+    start = page * PAGE
+    stop = min(processor.tables[table].count, start + PAGE)
+    out: dict[str, Any] = {f"keys.{k}": v[start:stop] for k, v in KeyTable.dump(processor.tables[table]).items()}
+    evaluator = processor.evaluator
+    for i, tally in enumerate(evaluator.tallies):
+        if processor.stage.tallies[i].group == table:
+            out |= {f"tally{i}.{k}": v for k, v in tally.dump(start, stop).items()}
+        if isinstance(tally, DistinctTally) and tally.pairs == table:
+            out |= {f"pairs{i}.{k}": v for k, v in tally.dump_pairs(start, stop).items()}
+    for i, ring in evaluator.rings.items():
+        if ring.partitions == table:
+            out |= {f"ring{i}.{k}": v for k, v in ring.dump(start, stop).items()}
+    return out
+
+
+def _load_table(processor: TaskProcessor, index: int, count: int, state: dict[str, Any], pages: dict[str, dict]) -> None:
+    """Put the keys of a table together; tallies refer to the list of tables, so it is changed in place."""
+    parts = [pages[f"{index}.{p}"] for p in range((count + PAGE - 1) // PAGE)]
+    if not parts:
+        return
+    keys = {k: np.concatenate([p[f"keys.{k}"][: count - i * PAGE] for i, p in enumerate(parts)]) for k in ("high", "low", "live", "refs")}
+    table = processor.tables[index]
+    if isinstance(table, ValueTable):
+        restored = ValueTable.restore({**_part(state, f"values{index}"), **keys}, table.values.type)
+    else:
+        restored = KeyTable.load(keys)
+    table.__dict__.update(restored.__dict__)
+
+
+def _load_page(processor: TaskProcessor, table: int, start: int, stop: int, page: dict[str, Any]) -> None:
+    evaluator = processor.evaluator
+    for i, tally in enumerate(evaluator.tallies):
+        if processor.stage.tallies[i].group == table:
+            tally.load(start, stop, _part(page, f"tally{i}"))
+        if isinstance(tally, DistinctTally) and tally.pairs == table:
+            tally.load_pairs(start, stop, _part(page, f"pairs{i}"))
+    for i, ring in evaluator.rings.items():
+        if ring.partitions == table:
+            ring.load(start, stop, _part(page, f"ring{i}"))

@@ -1,0 +1,151 @@
+"""Collects the parts of a stage. Asking twice for the same part gives the same part: that is all of the sharing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from headrace.plan.aggregates import INTEGRAL, Aggregate, Laws, base_type, result_type
+from headrace.plan.expr import Expr
+from headrace.stages.program import (
+    Input,
+    Metric,
+    Output,
+    Stage,
+    Table,
+    TableRole,
+    Tally,
+    TallyKind,
+    Vector,
+    VectorKind,
+    WindowProgram,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.plan.windows import Window
+    from headrace.stages.program import Disorder
+
+T = TypeVar("T")
+FIXED_WIDTH = (*INTEGRAL, "FLOAT", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "BOOLEAN")
+MOMENTS = ("VARIANCE", "VAR_POP", "STDDEV", "STDDEV_POP")
+
+
+def _index(parts: list[T], part: T) -> int:
+    if part not in parts:
+        parts.append(part)
+    return parts.index(part)
+
+
+class StageBuilder:
+    """A stage under construction."""
+
+    def __init__(self, stream: str, disorder: Disorder, route: tuple[Expr, ...] | None, type_of: Callable[[Expr], str]) -> None:
+        """An empty stage; `type_of` tells the type of an expression over the stream."""
+        self.stream, self.disorder, self._type_of = stream, disorder, type_of
+        self.inputs: list[Input] = []
+        self.tables: list[Table] = []
+        self.windows: list[WindowProgram] = []
+        self.vectors: list[Vector] = []
+        self.tallies: list[Tally] = []
+        self.outputs: list[Output] = []
+        self.wanted: list[tuple[int, ...]] = []
+        self.route_exprs = route
+        self.route = None if route is None else tuple(self.input(e) for e in route)
+
+    def input(self, expr: Expr) -> int:
+        """A column of every row."""
+        for i, known in enumerate(self.inputs):
+            if known.expr == expr:
+                return i
+        self.inputs.append(Input(expr, self._type_of(expr)))
+        return len(self.inputs) - 1
+
+    def masks(self, predicates: tuple[Expr, ...]) -> tuple[int, ...]:
+        """Boolean columns, one per predicate."""
+        return tuple(sorted({self.input(p) for p in predicates}))
+
+    def want(self, masks: tuple[int, ...]) -> None:
+        """Some output needs the rows for which these masks hold."""
+        _index(self.wanted, masks)
+
+    def group(self, keys: tuple[Expr, ...]) -> int:
+        """The numbering of group keys."""
+        return _index(self.tables, Table(TableRole.GROUP, tuple(self.input(k) for k in keys)))
+
+    def window(self, window: Window, partition_by: tuple[Expr, ...]) -> int:
+        """A window over the rows of the stage."""
+        return _index(self.windows, WindowProgram(window, self.group(partition_by) if partition_by else None))
+
+    def metric(self, call: Aggregate, argument: Expr | None, masks: tuple[int, ...], window: int, group: int) -> Metric:
+        """The tallies that a call needs, and how it reads them."""
+        column = None if argument is None else self.input(argument)
+        kind = "BIGINT" if column is None else self.inputs[column].type
+        name, function = call.name, call.function
+        returns = result_type(function, kind)
+
+        def tally(what: TallyKind, vector: VectorKind, mode: str = "", pairs: int | None = None) -> int:
+            values = self._vector(vector, column if vector is not VectorKind.ROW else None, masks)
+            return _index(self.tallies, Tally(what, window, group, values, pairs, mode))
+
+        if function.name == "COUNT":
+            presence = VectorKind.ROW if column is None else self._value_kind(kind, exact=True)
+            return Metric(name, "COUNT", returns, tally(TallyKind.COUNT, presence))
+        if function.name == "COUNT_DISTINCT":
+            assert column is not None
+            pairs = _index(self.tables, Table(TableRole.PAIR, (*self.tables[group].inputs, column)))
+            return Metric(name, "COUNT", returns, tally(TallyKind.DISTINCT, self._value_kind(kind, exact=True), "", pairs))
+        if function.laws is Laws.SELECTIVE:
+            ordered = function.name in ("MIN", "MAX")
+            vector = self._selective_kind(kind, ordered)
+            return Metric(name, "QUEUE", returns, tally(TallyKind.QUEUE, vector, function.name))
+        vector = VectorKind.DOUBLE if function.name in MOMENTS else self._value_kind(kind, exact=True)
+        count = tally(TallyKind.COUNT, vector)
+        what = TallyKind.MOMENTS if function.name in MOMENTS else TallyKind.SUM
+        return Metric(name, function.name, returns, tally(what, vector), count)
+
+    def _value_kind(self, kind: str, *, exact: bool) -> VectorKind:
+        match base_type(kind):
+            case "DECIMAL":
+                return VectorKind.DECIMAL
+            case "FLOAT" | "DOUBLE":
+                return VectorKind.DOUBLE
+            case base if base in FIXED_WIDTH:
+                return VectorKind.INT
+        return VectorKind.NUMBERED
+
+    def _selective_kind(self, kind: str, ordered: bool) -> VectorKind:
+        if base_type(kind) not in FIXED_WIDTH:
+            return VectorKind.NUMBERED
+        return VectorKind.ORDERED if ordered else VectorKind.BITS
+
+    def _vector(self, kind: VectorKind, column: int | None, masks: tuple[int, ...]) -> int:
+        table = None
+        if kind is VectorKind.NUMBERED:
+            assert column is not None
+            table = _index(self.tables, Table(TableRole.VALUE, (column,)))
+        return _index(self.vectors, Vector(kind, column, masks, table))
+
+    def build(self) -> Stage:
+        """The finished program. Its name says what it is partitioned by."""
+        match self.route_exprs:
+            case None:
+                by = "anywhere"
+            case ():
+                by = "one bucket"
+            case keys:
+                by = ", ".join(map(str, keys))
+        everything = any(not masks for masks in self.wanted)
+        return Stage(
+            name=f"{self.stream} by {by}",
+            stream=self.stream,
+            disorder=self.disorder,
+            route=self.route,
+            inputs=tuple(self.inputs),
+            keep=() if everything else tuple(self.wanted),
+            tables=tuple(self.tables),
+            windows=tuple(self.windows),
+            vectors=tuple(self.vectors),
+            tallies=tuple(self.tallies),
+            outputs=tuple(self.outputs),
+        )

@@ -1,0 +1,172 @@
+"""What runs in a bucket, as data: the program of a stage. It holds no arrays and no code, so it travels as it is.
+
+    Input    a scalar expression over the rows of the stream, computed before the rows reach the bucket
+    Table    a numbering of keys: group keys, (key, value) pairs of COUNT(DISTINCT), values that are not numbers
+    Vector   what an aggregate reads of each row: fixed-width values and a code (value, NULL, NaN, .., kept out)
+    Tally    an aggregate state per key of a table and window: count, exact sum, moments, distinct, queue
+    Metric   how a column of the result is read from tallies
+    Output   the rows one query gets: columns of the event, metrics, which events, and when
+
+Equal tables, vectors and tallies of different queries are one: that is how plans share their prefixes (003, 3.3.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from headrace.plan.expr import Expr
+from headrace.plan.query import Emit
+from headrace.plan.stream import Bound
+from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow, Window
+
+
+class VectorKind(Enum):
+    """How values lie in memory."""
+
+    ROW = "row"  # the row itself, no value
+    DOUBLE = "double"  # float64, exact sums
+    INT = "int"  # int64, exact sums
+    DECIMAL = "decimal"  # two words, exact sums
+    ORDERED = "ordered"  # int64 whose order is that of the values: MIN and MAX of numbers, dates, times
+    BITS = "bits"  # int64 that is the value, bit for bit: FIRST and LAST
+    NUMBERED = "numbered"  # number of the value in a table: strings and whatever else has no fixed width
+
+
+class TallyKind(Enum):
+    """What is kept per key."""
+
+    COUNT = "count"
+    SUM = "sum"
+    MOMENTS = "moments"
+    DISTINCT = "distinct"
+    QUEUE = "queue"
+
+
+class TableRole(Enum):
+    """What the numbers of a table stand for."""
+
+    GROUP = "group"
+    PAIR = "pair"
+    VALUE = "value"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A column that every row brings along."""
+
+    expr: Expr
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Numbers the distinct values of some inputs."""
+
+    role: TableRole
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """What an aggregate reads: an input, kept out where any of the masks does not hold."""
+
+    kind: VectorKind
+    input: int | None
+    masks: tuple[int, ...] = ()
+    table: int | None = None  # for NUMBERED
+
+
+@dataclass(frozen=True, slots=True)
+class WindowProgram:
+    """A window; ROWS PARTITIONED BY names the table that numbers its partitions."""
+
+    window: Window
+    partitions: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """An aggregate state per key of table `group`, over one window."""
+
+    kind: TallyKind
+    window: int
+    group: int
+    vector: int
+    pairs: int | None = None  # DISTINCT: the table of (key, value) pairs
+    mode: str = ""  # QUEUE: MIN, MAX, FIRST, LAST
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A result column: a function of one tally, and of the count of values beside it where it needs one."""
+
+    name: str
+    function: str
+    type: str
+    tally: int
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The rows of one query: for every event where the masks hold, its own columns and its metrics."""
+
+    query: str
+    emit: Emit
+    columns: tuple[tuple[str, int], ...]  # (name, input)
+    metrics: tuple[Metric, ...] = ()
+    masks: tuple[int, ...] = ()
+    late: bool = False  # instead of the admitted rows, those that came too late, at once
+
+
+@dataclass(frozen=True, slots=True)
+class Disorder:
+    """What is declared about the order of a stream."""
+
+    delay: int | Bound | None
+    single_partition: bool
+    idle: int | None = None
+    ahead: int | None = None
+    end_after: int | None = None
+    keep: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The program of one stage."""
+
+    name: str
+    stream: str
+    disorder: Disorder
+    route: tuple[int, ...] | None  # inputs whose values decide the bucket; (): one bucket; None: anywhere
+    inputs: tuple[Input, ...]
+    keep: tuple[tuple[int, ...], ...]  # a row is wanted if, for one of these, all masks hold; none: every row
+    tables: tuple[Table, ...]
+    windows: tuple[WindowProgram, ...]
+    vectors: tuple[Vector, ...]
+    tallies: tuple[Tally, ...]
+    outputs: tuple[Output, ...]
+
+    @property
+    def eager(self) -> bool:
+        """Whether any output wants results before they are final."""
+        return any(o.emit is Emit.CHANGES for o in self.outputs)
+
+    @property
+    def lets_go(self) -> bool:
+        """Whether every row leaves every window in the end, so that keys nobody holds can be forgotten."""
+        return all(isinstance(w.window, RangeWindow) for w in self.windows)
+
+    @property
+    def stores_rows(self) -> bool:
+        """Whether rows must stay in the reservoir after they are final."""
+        return any(
+            isinstance(w.window, RangeWindow) or (isinstance(w.window, RowsWindow) and w.partitions is None)
+            for w in self.windows
+        )
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether some window keeps every row."""
+        return any(isinstance(w.window, UnboundedWindow) for w in self.windows)

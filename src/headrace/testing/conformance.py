@@ -1,0 +1,245 @@
+"""Hold an engine against the oracle: every query at its EMIT level, after every batch, however a run is cut, split or restarted.
+
+Design section 4 says what a level promises. The oracle's results depend on the admitted rows alone, so an engine that agrees
+with it under every cut into batches, number of buckets and restart also agrees with itself under all of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from headrace.oracle.admission import Batch, Key
+from headrace.oracle.evaluate import Expected, Results, expected_after_each_batch, leaf
+from headrace.plan.nodes import Late, Rejected, Scan, base_stream
+from headrace.plan.query import Emit, Query, Script, has_window
+from headrace.testing.disorder import recut
+from headrace.testing.engine import Change, Engine, EngineFactory, Outputs
+from headrace.testing.rows import Row, canonical_row
+from headrace.testing.tables import format_cell, format_table
+
+
+class ConformanceError(AssertionError):
+    """The engine and the oracle disagree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A script, its input, and what the oracle says must come out after each batch and after the end."""
+
+    script: Script
+    batches: tuple[Batch, ...]
+    expected: dict[str, list[Expected]]
+
+    @staticmethod
+    def of(script: Script, batches: Sequence[Batch]) -> Run:
+        """Ask the oracle."""
+        return Run(script, tuple(batches), {q.name: expected_after_each_batch(q, batches) for q in script.queries})
+
+    @property
+    def end(self) -> int:
+        """The time at which the input ends."""
+        return self.batches[-1].now if self.batches else 0
+
+
+def check_query(
+    script: Script,
+    batches: Sequence[Batch],
+    engine_factory: EngineFactory,
+    *,
+    buckets: Sequence[int] = (4, 1),
+    restarts: bool | Sequence[int] = True,
+    recuts: int = 1,
+    losses: bool = True,
+    seed: int = 0,
+) -> None:
+    """Everything that can be asked of one input.
+
+    `buckets`: numbers of buckets to run with; `restarts`: after which batches to save and restore (True: after each);
+    `recuts`: how many other cuts into batches to try; `losses`: also watch `late(s)` and `rejected(s)` of every stream.
+    """
+    if losses:
+        script = watch_losses(script)
+    run = Run.of(script, batches)
+    for count in buckets:
+        check_outputs(run, drive(engine_factory(script, count, None), run), f"with {count} buckets")
+    places = range(len(run.batches) + 1) if restarts is True else restarts or ()
+    check_restarts(run, engine_factory, places, buckets[0])
+    check_untouched(run, engine_factory, buckets[0])
+    rng = Random(seed)
+    for number in range(recuts):
+        other = Run.of(script, recut(batches, rng))
+        outputs = drive(engine_factory(script, buckets[0], None), other)
+        check_outputs(
+            other, outputs, f"in other batches (recut {number} of seed {seed}: {[_size(b) for b in other.batches]} rows)"
+        )
+
+
+def watch_losses(script: Script) -> Script:
+    """The script with a query over `late(s)` and one over `rejected(s)` for each of its streams."""
+    streams = {base_stream(q.node).name: base_stream(q.node) for q in script.queries}
+    taken = {q.name for q in script.queries}
+    watched = [
+        query
+        for stream in streams.values()
+        for query in (Query(f"late_{stream.name}", Late(stream)), Query(f"rejected_{stream.name}", Rejected(stream)))
+        if query.name not in taken
+    ]
+    return replace(script, queries=(*script.queries, *watched))
+
+
+def drive(engine: Engine, run: Run, *, start: int = 0) -> list[Outputs]:
+    """Feed the batches from `start` on, and the end."""
+    return [*(engine.push(batch) for batch in run.batches[start:]), engine.finish(run.end)]
+
+
+def check_restarts(run: Run, engine_factory: EngineFactory, places: Iterable[int], buckets: int) -> None:
+    """Save before batch n, go on to the end with the first engine, then restore: the outputs must be right all the same."""
+    engine = engine_factory(run.script, buckets, None)
+    wanted = set(places)
+    saved: dict[int, object] = {}
+    before: list[Outputs] = []
+    for number, batch in enumerate(run.batches):
+        if number in wanted:
+            saved[number] = engine.save()
+        before.append(engine.push(batch))
+    if len(run.batches) in wanted:
+        saved[len(run.batches)] = engine.save()
+    engine.finish(run.end)
+    for number, state in saved.items():
+        restored = engine_factory(run.script, buckets, state)
+        check_outputs(run, [*before[:number], *drive(restored, run, start=number)], f"restarted after {number} batches")
+
+
+def check_untouched(run: Run, engine_factory: EngineFactory, buckets: int) -> None:
+    """Nothing passed in is changed by the engine, and nothing passed in or given out is still used by it."""
+    engine = engine_factory(run.script, buckets, None)
+    outputs: list[Outputs] = []
+    for batch in run.batches:
+        mine = Batch(batch.now, {name: list(rows) for name, rows in batch.rows.items()})
+        copy = deepcopy(mine)
+        given = engine.push(mine)
+        _same_input(copy, mine)
+        outputs.append({name: list(changes) for name, changes in given.items()})
+        for part in (*mine.rows.values(), *given.values()):
+            part.clear()  # type: ignore[attr-defined]
+        given.clear()
+    outputs.append(engine.finish(run.end))
+    check_outputs(run, outputs, "when inputs and outputs are wiped after use")
+
+
+def _same_input(copy: Batch, mine: Batch) -> None:
+    """The batch is as it was."""
+    for name, rows in copy.rows.items():
+        same = [(canonical_row(a.values), a.partition) for a in rows]
+        if same != [(canonical_row(a.values), a.partition) for a in mine.rows[name]]:
+            raise ConformanceError(f"the engine changed its input: rows of {name!r} in the batch at {copy.now}")
+
+
+def check_bounded_state(
+    script: Script, batches: Sequence[Batch], engine_factory: EngineFactory, *, buckets: int = 4, tolerance: float = 1.25
+) -> list[int]:
+    """On a long steady run the state levels off: its peak in the last quarter is that of the second. Gives all sizes."""
+    engine = engine_factory(script, buckets, None)
+    sizes = []
+    for batch in batches:
+        engine.push(batch)
+        sizes.append(engine.state_size())
+    quarter = len(sizes) // 4
+    if quarter == 0:
+        raise ValueError("a steady run needs at least 4 batches")
+    early, late = max(sizes[quarter : 2 * quarter]), max(sizes[-quarter:])
+    if late > early * tolerance:
+        raise ConformanceError(f"the state grows: {early} in the second quarter of the run, {late} in the last; all: {sizes}")
+    return sizes
+
+
+def check_outputs(run: Run, outputs: Sequence[Outputs], how: str = "") -> None:
+    """What came out after each batch, and after the end, is what the EMIT level of each query asks for."""
+    if len(outputs) != len(run.batches) + 1:
+        raise ConformanceError(f"{len(outputs)} outputs for {len(run.batches)} batches and the end")
+    names = set(run.expected)
+    for number, output in enumerate(outputs):
+        if set(output) - names:
+            raise ConformanceError(f"batch {number} has outputs of unknown queries: {sorted(set(output) - names)}")
+    for query in run.script.queries:
+        try:
+            _Checker(query).check([list(o.get(query.name, ())) for o in outputs], run.expected[query.name])
+        except ConformanceError as error:
+            raise ConformanceError(f"{query.name} (EMIT {query.emit.value}: {query.node}) {how}\n{error}") from None
+
+
+class _Checker:
+    """Follows the output of one query."""
+
+    def __init__(self, query: Query) -> None:
+        self.query = query
+        self.leaf = leaf(query.node)
+        self.final = query.emit is not Emit.CHANGES
+        # What cannot change may leave at once under FINAL; it must have left when the frontier has passed it.
+        stream = base_stream(query.node)
+        self.may_hurry = query.emit is Emit.FINAL and not has_window(query.node) and stream.unique is None
+        self.out: Counter[Any] = Counter()
+        self.shown: dict[Any, tuple[Key, Row]] = {}
+        self.last: Key | None = None
+
+    def check(self, outputs: Sequence[Sequence[Change]], expected: Sequence[Expected]) -> None:
+        """Batch by batch."""
+        for number, (changes, want) in enumerate(zip(outputs, expected, strict=True)):
+            where = f"in batch {number}" if number < len(outputs) - 1 else "at the end"
+            for change in changes:
+                self._take(change, where)
+            if self.may_hurry:
+                self._compare(want.final, want.changes, where)
+            else:
+                exact = want.final if self.final else want.changes
+                self._compare(exact, exact, where)
+
+    def _take(self, change: Change, where: str) -> None:
+        """One change leaves."""
+        identity = self._identity(change.key, change.row)
+        self.shown.setdefault(identity, (change.key, change.row))
+        if isinstance(self.query.node, Rejected) and not change.row[1]:
+            raise ConformanceError(f"{where} a row is rejected without a reason: {change}")
+        if change.sign < 0 and self.final:
+            raise ConformanceError(f"{where} a result is taken back, which {self.query.emit.value} forbids: {change}")
+        if change.sign < 0 and self.out[identity] <= 0:
+            raise ConformanceError(f"{where} a `-` cancels no `+` that is out: {change}")
+        self.out[identity] += change.sign
+        in_order = self.query.emit is Emit.FINAL_IN_ORDER and isinstance(self.leaf, Scan)
+        if in_order and self.last is not None and change.key < self.last:
+            raise ConformanceError(f"{where} the order key goes back from {self.last}: {change}")
+        self.last = change.key
+
+    def _compare(self, least: Results, most: Results, where: str) -> None:
+        """All that is out is allowed, and all that must be out is."""
+        must, may = (Counter(self._identity(key, row) for key, row in pairs) for pairs in (least, most))
+        out = +self.out
+        if not must - out and not out - may:
+            return
+        known = {self._identity(key, row): (key, row) for key, row in most}
+        lines = [
+            [label, *map(str, key), *map(format_cell, row)]
+            for label, left, source in (("missing", must - out, known), ("unexpected", out - may, self.shown))
+            for key, row in sorted((source[i] for i in left.elements()), key=lambda pair: pair[0])
+        ]
+        table = format_table(("", "ts", "hi", "lo", *self.query.node.schema.names), lines)
+        raise ConformanceError(f"{where} {out.total()} rows are out, the oracle has {len(least)}:\n{table}")
+
+    def _identity(self, key: Key, row: Row) -> Any:
+        """What makes two rows of the output the same."""
+        match self.leaf:
+            case Rejected():  # the words of a reason and the text of a row are the engine's own
+                return key[1:]
+            case Late():
+                return (key[1:], canonical_row(row, self.query.node.schema))
+        return (key, canonical_row(row, self.query.node.schema))
+
+
+def _size(batch: Batch) -> int:
+    """Number of rows."""
+    return sum(map(len, batch.rows.values()))

@@ -1,0 +1,178 @@
+"""The runtime in one process, without Spark: the same stages and task processors, scalar expressions by DuckDB."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.changes.changes import Changes
+from headrace.oracle.admission import Batch, event_times
+from headrace.plan.expr import all_of
+from headrace.plan.query import Emit, Script
+from headrace.plan.stream import Stream
+from headrace.runtime.clock import Header
+from headrace.runtime.pack import Placed, segments_of, split
+from headrace.runtime.processor import Result, TaskProcessor
+from headrace.runtime.reservoir import ChunkCache
+from headrace.runtime.save import load, save
+from headrace.stages.lower import Finish, lower
+from headrace.testing.engine import Change, Outputs
+from headrace.testing.rows import batch_of_rows, normal_rows, rows_of_batch
+from headrace.testing.scalar import evaluate_batch
+
+
+@dataclass(slots=True)
+class MemoryStore:
+    """Chunks and pages in memory."""
+
+    chunks: dict[int, bytes] = field(default_factory=dict)
+    pages: dict[str, bytes] = field(default_factory=dict)
+
+    def get(self, chunk: int) -> bytes | None:
+        """A chunk."""
+        return self.chunks.get(chunk)
+
+    def put(self, chunk: int, data: bytes) -> None:
+        """Keep a chunk."""
+        self.chunks[chunk] = data
+
+    def delete(self, chunk: int) -> None:
+        """Let a chunk go."""
+        del self.chunks[chunk]
+
+    def get_pages(self) -> dict[str, bytes]:
+        """All pages."""
+        return self.pages
+
+    def put_page(self, name: str, data: bytes) -> None:
+        """Keep a page."""
+        self.pages[name] = data
+
+    @property
+    def size(self) -> int:
+        """Bytes kept."""
+        return sum(map(len, self.chunks.values())) + sum(map(len, self.pages.values()))
+
+
+class LocalEngine:
+    """Runs a script batch by batch. `chunk_rows` is small, so that tests of a few rows meet sealed chunks too."""
+
+    def __init__(self, script: Script, buckets: int = 4, saved: object | None = None, chunk_rows: int = 8) -> None:
+        """From the beginning, or from what `save` gave."""
+        self.lowered = lower(script)
+        self.buckets = buckets
+        self._finishes = {f.query.name: f for f in self.lowered.finishes}
+        self._cache = ChunkCache(size=16)
+        self._positions: dict[tuple[str, int], int] = defaultdict(int)
+        self._stores: dict[tuple[int, int], MemoryStore] = {}
+        self._processors: dict[tuple[int, int], TaskProcessor] = {}
+        state: Any = deepcopy(saved)
+        if state is not None:
+            self._positions.update(state["positions"])
+        for s, stage in enumerate(self.lowered.stages):
+            for b in range(buckets if stage.route != () else 1):
+                store = self._stores[s, b] = state["stores"][s, b] if state else MemoryStore()
+                processor = self._processors[s, b] = TaskProcessor(stage, store, self._cache, (id(self), s, b), chunk_rows)
+                if state:
+                    load(processor, state["heads"][s, b], store)
+
+    def push(self, batch: Batch) -> Outputs:
+        """Take one batch."""
+        out: Outputs = {name: [] for name in self._finishes}
+        for stream in self.lowered.streams:
+            self._push_stream(stream, batch, out)
+        return self._ordered(out)
+
+    def finish(self, now: int) -> Outputs:
+        """The end of all input."""
+        out: Outputs = {name: [] for name in self._finishes}
+        header = Header(now, ended=True)
+        for processor in self._processors.values():
+            self._collect(processor.process(header, None), out)
+        return self._ordered(out)
+
+    def save(self) -> object:
+        """The state of every bucket, as bytes."""
+        heads = {key: save(p, self._stores[key]) for key, p in self._processors.items()}
+        return deepcopy({"heads": heads, "stores": self._stores, "positions": dict(self._positions)})
+
+    def state_size(self) -> int:
+        """Bytes of state."""
+        heads = {key: save(p, self._stores[key]) for key, p in self._processors.items()}
+        return sum(map(len, heads.values())) + sum(s.size for s in self._stores.values())
+
+    def _push_stream(self, stream: Stream, batch: Batch, out: Outputs) -> None:
+        arrivals = batch.rows.get(stream.name, ())
+        rows = normal_rows(stream.schema, [a.values for a in arrivals])
+        times = event_times(stream, rows, batch.now)
+        partition = np.array([a.partition for a in arrivals], np.int64)
+        low = np.array([self._next_position(stream.name, p) for p in partition.tolist()], np.int64)
+        good = [i for i, t in enumerate(times) if not isinstance(t, str)]
+        self._reject(stream, rows, times, partition, low, out)
+        names, segment = np.unique(partition, return_inverse=True)
+        values = batch_of_rows(stream.schema, [rows[i] for i in good])
+        placed = Placed(
+            np.array([times[i] for i in good], np.int64), partition[good], low[good], segment[good],
+            names, [(0, int(low[segment == s][0])) for s in range(len(names))], batch.now,
+        )  # fmt: skip
+        for s, stage in enumerate(self.lowered.stages):
+            if stage.stream != stream.name:
+                continue
+            segments, behind = segments_of(placed, stage.disorder)
+            counted = tuple(
+                type(g)(g.partition, g.place, g.highest, int((segment == i).sum())) for i, g in enumerate(segments)
+            )
+            inputs = evaluate_batch([i.expr for i in stage.inputs], stream.schema, values)
+            parts = split(stage, inputs, placed, behind, self.buckets if stage.route != () else 1)
+            for b in range(self.buckets if stage.route != () else 1):
+                result = self._processors[s, b].process(Header(batch.now, counted), parts.get(b))
+                self._collect(result, out)
+
+    def _next_position(self, stream: str, partition: int) -> int:
+        self._positions[stream, partition] += 1
+        return self._positions[stream, partition] - 1
+
+    def _reject(self, stream: Stream, rows: list, times: list, partition: np.ndarray, low: np.ndarray, out: Outputs) -> None:
+        readers = [f for f in self.lowered.finishes if f.rejected == stream.name]
+        for i, reason in enumerate(times):
+            if not isinstance(reason, str):
+                continue
+            row = (repr(rows[i]), reason, stream.name, f"{partition[i]}:{low[i]}")
+            for reader in readers:
+                batch = batch_of_rows(reader.columns, [row])
+                one = np.ones(1, np.int64)
+                self._give(reader, Changes(one, one * 0, one * int(partition[i]), one * int(low[i]), batch), out)
+
+    def _collect(self, result: Result, out: Outputs) -> None:
+        for query, changes in result.changes:
+            self._give(self._finishes[query], changes, out)
+
+    def _give(self, finish: Finish, changes: Changes, out: Outputs) -> None:
+        """What is left to do: HAVING, then the columns of the SELECT."""
+        kept = np.arange(len(changes))
+        predicate = all_of(finish.predicates)
+        if predicate is not None:
+            truth = evaluate_batch([predicate], finish.columns, changes.rows).column(0)
+            kept = np.flatnonzero(np.array(truth.fill_null(False), np.bool_))
+        names = [n for n, _ in finish.items]
+        shown = evaluate_batch([e for _, e in finish.items], finish.columns, changes.rows, names).take(pa.array(kept))
+        for i, row in zip(kept.tolist(), rows_of_batch(shown), strict=True):
+            key = (int(changes.ts[i]), int(changes.high[i]), int(changes.low[i]))
+            out[finish.query.name].append(Change(int(changes.sign[i]), key, row))
+
+    def _ordered(self, out: Outputs) -> Outputs:
+        """One batch of an ordered sink is sorted over all buckets."""
+        for name, finish in self._finishes.items():
+            if finish.query.emit is Emit.FINAL_IN_ORDER:
+                out[name].sort(key=lambda c: c.key)
+        return out
+
+
+def local_engine(script: Script, buckets: int, saved: object | None) -> LocalEngine:
+    """An `EngineFactory` for the conformance suite."""
+    return LocalEngine(script, buckets, saved)

@@ -1,0 +1,208 @@
+"""Hypothesis strategies: random scripts over one stream of payments, and random arrivals for them.
+
+Values are drawn where mistakes live: ties in time, rows exactly on the edges of windows and one microsecond beside them, times
+before 1970, NULL, NaN, infinities, both zeros, the ends of the number ranges, empty groups, keys of all types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import strategies as st
+
+from headrace.oracle.admission import Arrival, Batch
+from headrace.plan.aggregates import FUNCTIONS, Aggregate
+from headrace.plan.expr import Expr
+from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate
+from headrace.plan.query import Emit, Query, Script
+from headrace.plan.schema import Schema
+from headrace.plan.stream import Bound, FileSource, FrameSource, Stream, Unique
+from headrace.plan.time import SECOND
+from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow, Window
+from headrace.testing.rows import Row, from_micros
+
+PAYMENTS = Schema.of(
+    at="TIMESTAMP", card="STRING", shop="INT", amount="DOUBLE", price="DECIMAL(10, 2)", qty="BIGINT", ok="BOOLEAN", day="DATE",
+    weight="FLOAT",
+)  # fmt: skip
+NUMBERS = ("shop", "amount", "price", "qty", "weight", "amount * 2", "shop + 1", "CAST(qty AS DOUBLE)")
+ANYTHING = (*NUMBERS, "card", "ok", "day", "at", "UPPER(card)")
+PREDICATES = ("ok", "amount > 0", "shop IS NOT NULL", "card = 'a'", "qty >= 0 OR price < 1", "amount <> 0")
+KEYS = ((), ("card",), ("shop",), ("card", "shop"), ("amount",), ("UPPER(card)",), ("ok",), ("day",), ("price",), ("weight",))
+PARTITIONED = ((), ("card",), ("shop",), ("amount",))
+GRID = (0, 1, 2, 5, 10, 30)  # seconds: times, windows, delays all lie on it, so that edges are hit
+
+big = st.sampled_from((0, 1, -1, 2**63 - 1, -(2**63), 2**62, 10**18, 3, 7))
+doubles = st.sampled_from(
+    (0.0, -0.0, 1.0, -1.0, 0.1, 0.2, 0.3, 1e16, -1e16, 1e308, -1e308, 5e-324, -5e-324, 1.7976931348623157e308, 2.5, float("nan"),
+     float("inf"), float("-inf"))
+) | st.floats(-100, 100)  # fmt: skip
+floats = st.sampled_from((0.0, -0.0, 1.5, -2.25, 3.4028234663852886e38, float("nan"), float("inf"))) | st.floats(
+    -10, 10, width=32
+)
+decimals = st.sampled_from(("0", "0.01", "-0.01", "99999999.99", "-99999999.99", "1.10", "2.50")).map(Decimal)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A script and its input."""
+
+    script: Script
+    batches: tuple[Batch, ...]
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> Stream:
+    """A stream of payments with some of the clauses on disorder."""
+    delay = draw(st.sampled_from((0, 0, SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND, Bound.UNBOUNDED, None)))
+    many = draw(st.booleans())
+    keep = draw(st.sampled_from((None, None, 2 * SECOND, 10 * SECOND)))
+    if delay is None and keep is None:
+        keep = 5 * SECOND
+    unique = draw(st.sampled_from((None, None, None, Unique((Expr.of("card"),), 2 * SECOND), Unique((Expr.of("amount"),), 0))))
+    return Stream(
+        "payments",
+        FrameSource("payments", ("p", "o")) if many else FileSource("payments.csv"),
+        PAYMENTS,
+        timestamp=draw(st.sampled_from((Expr.of("at"),) * 6 + (Expr.of("qty"), Expr.of("day"), None))),
+        timestamp_unit=draw(st.sampled_from((SECOND, 1_000, 1))),
+        delay=delay,
+        idle=draw(st.sampled_from((None, None, SECOND, 5 * SECOND))),
+        ahead=draw(st.sampled_from((None, None, 0, 5 * SECOND))),
+        end_after=draw(st.sampled_from((None, None, None, 10 * SECOND))),
+        keep=keep,
+        unique=unique,
+    )
+
+
+def windows() -> st.SearchStrategy[Window]:
+    """Any window evaluated for every event."""
+    sizes = st.sampled_from((1, SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND, 365 * 86_400 * SECOND))
+    lags = st.sampled_from((0, 0, 1, SECOND, 5 * SECOND))
+    by = st.sampled_from(PARTITIONED).map(_exprs)
+    return st.one_of(
+        st.builds(RangeWindow, sizes, lags),
+        st.builds(RowsWindow, st.integers(1, 5), by),
+        st.just(UnboundedWindow()),
+    )
+
+
+@st.composite
+def aggregates(draw: st.DrawFn, name: str, columns: Sequence[str] = ANYTHING, numbers: Sequence[str] = NUMBERS) -> Aggregate:
+    """Any aggregate call that its argument allows."""
+    function = draw(st.sampled_from(list(FUNCTIONS.values())))
+    condition = draw(st.sampled_from((None, None, None, *PREDICATES)))
+    where = Expr.of(condition) if condition else None
+    if function.name == "COUNT" and draw(st.booleans()):
+        return Aggregate(name, function, None, where)
+    argument = draw(st.sampled_from(list(columns if function.takes is None else numbers)))
+    return Aggregate(name, function, Expr.of(argument), where)
+
+
+@st.composite
+def window_aggregates(draw: st.DrawFn, below: Node, prefix: str = "a") -> WindowAggregate:
+    """A window over any input that has the columns of a payment."""
+    calls = tuple(draw(aggregates(f"{prefix}{i}")) for i in range(draw(st.integers(1, 4))))
+    where = draw(st.sampled_from((None, None, *PREDICATES)))
+    keys = _exprs(draw(st.sampled_from(KEYS)))
+    return WindowAggregate(below, draw(windows()), keys, calls, Expr.of(where) if where else None)
+
+
+@st.composite
+def nodes(draw: st.DrawFn, stream: Stream) -> Node:
+    """A plan: filters, windows, windows over windows, projections."""
+    node: Node = Scan(stream)
+    if draw(st.integers(0, 3)) == 0:
+        node = Filter(node, Expr.of(draw(st.sampled_from(PREDICATES))))
+    depth = draw(st.sampled_from((0, 1, 1, 1, 1, 2)))
+    for level in range(depth):
+        node = draw(window_aggregates(node, "ab"[level]))
+        if draw(st.integers(0, 3)) == 0:
+            counted = [a.name for a in node.aggregates if a.function.name.startswith("COUNT")] if depth else []
+            node = Filter(node, Expr.of(f"{counted[0]} > 1" if counted else draw(st.sampled_from(PREDICATES))))
+    if draw(st.booleans()):
+        extra = tuple(name for name in node.schema.names if not PAYMENTS.has(name))
+        names = ("card", "at", *extra)
+        node = Project(node, (*((n, Expr.column(n)) for n in names), ("twice", Expr.of("shop + 1"))))
+    return node
+
+
+@st.composite
+def scripts(draw: st.DrawFn, stream: Stream | None = None, most: int = 3) -> Script:
+    """One to `most` queries over one stream, that run together."""
+    stream = draw(streams()) if stream is None else stream
+    queries = []
+    for number in range(draw(st.integers(1, most))):
+        node = draw(nodes(stream))
+        levels = list(Emit) if stream.delay is not Bound.UNBOUNDED else [Emit.CHANGES]
+        queries.append(Query(f"q{number}", node, draw(st.sampled_from(levels))))
+    if draw(st.integers(0, 4)) == 0:
+        queries.append(Query("lost", Filter(Late(stream), Expr.of("card IS NOT NULL"))))
+        queries.append(Query("refused", Rejected(stream)))
+    return Script(tuple(queries), (stream,))
+
+
+@st.composite
+def rows(draw: st.DrawFn, ts: int | None) -> Row:
+    """A payment at a time; None is NULL."""
+
+    def maybe(values: st.SearchStrategy[Any]) -> Any:
+        return draw(st.none() | values if draw(st.integers(0, 3)) == 0 else values)
+
+    return (
+        None if ts is None else from_micros(ts),
+        maybe(st.sampled_from(("a", "A", "b", "", "é", "z\U0001f600", "z\uffee"))),
+        maybe(st.sampled_from((0, 1, 2, -1, 2**31 - 2, -(2**31)))),
+        maybe(doubles),
+        maybe(decimals),
+        maybe(big),
+        maybe(st.booleans()),
+        maybe(st.dates().map(lambda d: d.replace(year=1965 + d.year % 10))),
+        maybe(floats),
+    )
+
+
+@st.composite
+def arrivals(draw: st.DrawFn, stream: Stream, most: int = 24) -> list[Batch]:
+    """Batches of arrivals: times wander forward on a grid with steps back within and sometimes beyond the bound."""
+    base = draw(st.sampled_from((0, 1_700_000_000 * SECOND, -5 * SECOND, -(10**15))))
+    partitions = 1 if stream.single_partition else draw(st.integers(1, 3))
+    now = clock = base
+    batches: list[Batch] = []
+    left = draw(st.integers(0, 2)) if draw(st.integers(0, 9)) == 9 else draw(st.integers(most // 4, most))
+    while left > 0 or (batches and draw(st.integers(0, 3)) == 0 and len(batches) < most):
+        now += draw(st.sampled_from(GRID)) * SECOND
+        size = min(left, draw(st.sampled_from((1, 0, 0, 1, 2, 3, 5, 8))))
+        left -= size
+        batch = []
+        for _ in range(size):
+            clock += draw(st.sampled_from((0, 0, 1, 1, 2, 5))) * SECOND
+            back = draw(st.sampled_from((0, 0, 0, 1, 2, 5, 10))) * SECOND
+            nudge = draw(st.sampled_from((0, 0, 0, 1, -1)))
+            ts: int | None = clock - back + nudge
+            match draw(st.integers(0, 39)):
+                case 0:
+                    ts = None
+                case 1:
+                    ts = draw(st.sampled_from((2**60, -(2**61))))  # outside the calendar
+                case 2:
+                    ts = clock + 1_000 * SECOND  # far ahead
+            batch.append(Arrival(draw(rows(ts)), draw(st.integers(0, partitions - 1))))
+        batches.append(Batch(now, {stream.name: batch}))
+    return batches
+
+
+@st.composite
+def cases(draw: st.DrawFn, most_queries: int = 3, most_rows: int = 24) -> Case:
+    """A script with arrivals for its stream."""
+    stream = draw(streams())
+    script = draw(scripts(stream, most_queries))
+    return Case(script, tuple(draw(arrivals(stream, most_rows))))
+
+
+def _exprs(texts: Sequence[str]) -> tuple[Expr, ...]:
+    """Expressions of their texts."""
+    return tuple(map(Expr.of, texts))
