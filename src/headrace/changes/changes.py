@@ -39,6 +39,4 @@ class Changes:
     def in_order(self) -> Changes:
         """Sorted by the order key; at one key, what is taken back comes first."""
         order = np.lexsort((self.sign, self.low, self.high, self.ts))
-        return Changes(
-            self.sign[order], self.ts[order], self.high[order], self.low[order], self.rows.take(pa.array(order))
-        )
+        return Changes(self.sign[order], self.ts[order], self.high[order], self.low[order], self.rows.take(pa.array(order)))

@@ -177,9 +177,7 @@ def _balance(limbs: Limbs, row: Int, out: np.ndarray) -> None:
 
 
 @njit(cache=True)
-def read_variance(
-    sum_limbs: Limbs, sum_low: Int, sq_limbs: Limbs, sq_low: Int, row: Int, n: Int, ddof: Int
-) -> float:
+def read_variance(sum_limbs: Limbs, sum_low: Int, sq_limbs: Limbs, sq_low: Int, row: Int, n: Int, ddof: Int) -> float:
     """(n * Q - S * S) / (n * (n - ddof)) as a double, half to even, for S the sum and Q the sum of squares.
 
     ddof < n <= 2^31 (the products below need it); n <= ddof is the caller's case.

@@ -1,9 +1,9 @@
 """Tallies: the state of an aggregate per key. One class per kind, all with the same five verbs.
 
-    grow(n)        make room for n keys
-    run(moves, ..) move rows and read the aggregate at every event
-    undo(moves)    take back what `run` did with these moves
-    dump / load    a range of keys as arrays, and back
+grow(n)        make room for n keys
+run(moves, ..) move rows and read the aggregate at every event
+undo(moves)    take back what `run` did with these moves
+dump / load    a range of keys as arrays, and back
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ UNKNOWN_TYPE = "UNKNOWN"
 
 
 @lru_cache(maxsize=4096)
-def _parse(sql: str) -> exp.Expression:
+def _parse(sql: str) -> exp.Expr:
     try:
         return sqlglot.parse_one(sql, dialect="spark", into=exp.Condition)  # a statement word such as SET may be a column
     except SqlglotError as error:
@@ -44,12 +44,12 @@ class Expr:
     sql: str
 
     @staticmethod
-    def of(value: Expr | exp.Expression | str) -> Expr:
+    def of(value: Expr | exp.Expr | str) -> Expr:
         """Normalise SQL text or a sqlglot tree: `Expr.of("a+ b") == Expr.of("a + b")`."""
         if isinstance(value, Expr):
             return value
         tree = _parse(value) if isinstance(value, str) else value
-        return Expr(tree.sql(dialect="spark", identify=False))
+        return Expr(tree.sql(dialect="spark", identify=False, comments=False))
 
     @staticmethod
     def column(name: str) -> Expr:
@@ -57,7 +57,7 @@ class Expr:
         return Expr(exp.column(exp.to_identifier(name, quoted=_needs_quotes(name))).sql(dialect="spark"))
 
     @property
-    def tree(self) -> exp.Expression:
+    def tree(self) -> exp.Expr:
         """The parsed tree; a copy, because sqlglot trees are mutable."""
         return _parse(self.sql).copy()
 
@@ -81,7 +81,7 @@ class Expr:
     def substitute(self, replacements: dict[str, Expr]) -> Expr:
         """Put expressions in the place of columns (by lower-case name)."""
 
-        def swap(node: exp.Expression) -> exp.Expression:
+        def swap(node: exp.Expr) -> exp.Expr:
             if isinstance(node, exp.Column) and node.name.lower() in replacements:
                 return exp.paren(replacements[node.name.lower()].tree)
             return node
@@ -96,7 +96,7 @@ class Expr:
             column.set("this", exp.to_identifier(column.name.lower()))
             column.set("table", exp.to_identifier("s"))
         try:
-            annotated = annotate_types(select, schema={"s": types}, dialect="spark")  # type: ignore[arg-type]
+            annotated = annotate_types(select, schema={"s": types}, dialect="spark")
         except SqlglotError:
             return UNKNOWN_TYPE
         found = annotated.selects[0].type

@@ -17,6 +17,7 @@ from headrace.stages.program import Stage, TableRole, Vector, VectorKind
 if TYPE_CHECKING:
     from headrace.runtime.rows import Layout
 
+
 def truth(column: pa.Array) -> np.ndarray:
     """A boolean column as an array; NULL is not true."""
     if column.null_count:

@@ -81,7 +81,9 @@ class ChunkCache:
 class Reservoir:
     """The final rows of a bucket."""
 
-    def __init__(self, layout: Layout, store: ChunkStore, cache: ChunkCache, owner: Hashable, chunk_rows: int = CHUNK_ROWS) -> None:
+    def __init__(
+        self, layout: Layout, store: ChunkStore, cache: ChunkCache, owner: Hashable, chunk_rows: int = CHUNK_ROWS
+    ) -> None:
         """Empty; `owner` tells the chunks of this bucket from those of others in the cache."""
         self.layout, self.store, self.cache, self.owner, self.chunk_rows = layout, store, cache, owner, chunk_rows
         self.first = np.zeros(0, np.int64)  # per sealed chunk: number of its first row

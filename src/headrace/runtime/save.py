@@ -1,8 +1,8 @@
 """The state of a task processor, to and from bytes: a head that is small, and pages of keys of which only changed ones are written.
 
-    head           clock, open rows, edges, index of the reservoir, how many keys each table has
-    page (t, p)    keys p*PAGE .. of table t, with the tallies and rings that belong to it
-    chunk c        sealed rows of the reservoir, written once
+head           clock, open rows, edges, index of the reservoir, how many keys each table has
+page (t, p)    keys p*PAGE .. of table t, with the tallies and rings that belong to it
+chunk c        sealed rows of the reservoir, written once
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ PAGE = 512
 class PageStore(Protocol):
     """Where pages lie."""
 
-    def get_pages(self) -> dict[str, bytes]:
-        """All pages by name."""
+    def get_page(self, name: str) -> bytes:
+        """A page."""
 
     def put_page(self, name: str, data: bytes) -> None:
         """Keep a page."""
@@ -71,7 +71,8 @@ def load(processor: TaskProcessor, head: bytes, pages: PageStore) -> None:
     evaluator.edges = {offset: row for offset, row in state["edges"]}
     processor.reservoir.load(_part(state, "reservoir"))
     processor.zone = zones.load(_part(state, "zone"), processor.layout, len(processor.stage.outputs))
-    decoded = {name: decode(data, f"page {name}") for name, data in pages.get_pages().items()}
+    names = [f"{i}.{p}" for i, count in enumerate(state["counts"]) for p in range((count + PAGE - 1) // PAGE)]
+    decoded = {name: decode(pages.get_page(name), f"page {name}") for name in names}
     for i, count in enumerate(state["counts"]):
         _load_table(processor, i, count, state, decoded)
     evaluator.grow()
@@ -105,7 +106,10 @@ def _load_table(processor: TaskProcessor, index: int, count: int, state: dict[st
     parts = [pages[f"{index}.{p}"] for p in range((count + PAGE - 1) // PAGE)]
     if not parts:
         return
-    keys = {k: np.concatenate([p[f"keys.{k}"][: count - i * PAGE] for i, p in enumerate(parts)]) for k in ("high", "low", "live", "refs")}
+    keys = {
+        k: np.concatenate([p[f"keys.{k}"][: count - i * PAGE] for i, p in enumerate(parts)])
+        for k in ("high", "low", "live", "refs")
+    }
     table = processor.tables[index]
     if isinstance(table, ValueTable):
         restored = ValueTable.restore({**_part(state, f"values{index}"), **keys}, table.values.type)

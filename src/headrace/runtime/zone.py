@@ -48,7 +48,9 @@ class Zone:
         if len(self) == 0:
             return other
         table = pa.Table.from_batches([self.carry, other.carry]).combine_chunks()
-        wanted = [None if a is None or b is None else np.concatenate((a, b)) for a, b in zip(self.wanted, other.wanted, strict=True)]
+        wanted = [
+            None if a is None or b is None else np.concatenate((a, b)) for a, b in zip(self.wanted, other.wanted, strict=True)
+        ]
         return Zone(self.rows.append(other.rows), _one_batch(table), wanted)
 
     def merge(self, fresh: Zone) -> tuple[Zone, np.ndarray]:
@@ -82,8 +84,12 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
     batches = table.to_batches()
     if len(batches) == 1:
         return batches[0]
-    return empty_batch(table.num_rows) if table.num_columns == 0 else pa.RecordBatch.from_arrays(
-        [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in table.columns], schema=table.schema
+    return (
+        empty_batch(table.num_rows)
+        if table.num_columns == 0
+        else pa.RecordBatch.from_arrays(
+            [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in table.columns], schema=table.schema
+        )
     )
 
 

@@ -67,9 +67,7 @@ class _Lowering:
         key = (stream.name, names, apart)
         if key not in self.builders:
             types = self.type_of
-            self.builders[key] = StageBuilder(
-                stream.name, disorder_of(stream), route, lambda e: types(e, stream.schema)
-            )
+            self.builders[key] = StageBuilder(stream.name, disorder_of(stream), route, lambda e: types(e, stream.schema))
         return self.builders[key]
 
     def query(self, query: Query, node: Node, route: tuple[Expr, ...]) -> Finish:

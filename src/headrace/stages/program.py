@@ -162,8 +162,7 @@ class Stage:
     def stores_rows(self) -> bool:
         """Whether rows must stay in the reservoir after they are final."""
         return any(
-            isinstance(w.window, RangeWindow) or (isinstance(w.window, RowsWindow) and w.partitions is None)
-            for w in self.windows
+            isinstance(w.window, RangeWindow) or (isinstance(w.window, RowsWindow) and w.partitions is None) for w in self.windows
         )
 
     @property

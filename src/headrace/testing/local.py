@@ -45,9 +45,9 @@ class MemoryStore:
         """Let a chunk go."""
         del self.chunks[chunk]
 
-    def get_pages(self) -> dict[str, bytes]:
-        """All pages."""
-        return self.pages
+    def get_page(self, name: str) -> bytes:
+        """A page."""
+        return self.pages[name]
 
     def put_page(self, name: str, data: bytes) -> None:
         """Keep a page."""
@@ -124,9 +124,7 @@ class LocalEngine:
             if stage.stream != stream.name:
                 continue
             segments, behind = segments_of(placed, stage.disorder)
-            counted = tuple(
-                type(g)(g.partition, g.place, g.highest, int((segment == i).sum())) for i, g in enumerate(segments)
-            )
+            counted = tuple(type(g)(g.partition, g.place, g.highest, int((segment == i).sum())) for i, g in enumerate(segments))
             inputs = evaluate_batch([i.expr for i in stage.inputs], stream.schema, values)
             parts = split(stage, inputs, placed, behind, self.buckets if stage.route != () else 1)
             for b in range(self.buckets if stage.route != () else 1):

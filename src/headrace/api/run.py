@@ -1,0 +1,161 @@
+"""Running: the plan of streams and sinks as a script, handed to `headrace.spark`, the only part that knows Spark."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headrace.api.frames import Frames, merge_frames, schema_of
+from headrace.errors import QueryError, unknown
+from headrace.optimize import optimize
+from headrace.plan.explain import explain
+from headrace.plan.nodes import base_stream
+from headrace.plan.query import ConsoleSink, Emit, FileSink, Query, Script, StreamSink, TableSink
+from headrace.sql.script import parse_script
+from headrace.sql.sinks import FORMATS, file_format
+
+if TYPE_CHECKING:
+    from headrace.api.stream import Output, Stream
+    from headrace.plan.nodes import Node
+    from headrace.plan.query import Sink
+    from headrace.plan.schema import Schema
+
+
+def _spark() -> Any:
+    return importlib.import_module("headrace.spark")
+
+
+def file(path: str, format: str | None = None) -> FileSink:
+    """A directory of files, published by batch: parquet, csv or json."""
+    kind = (format or file_format(path)).lower()
+    if kind not in FORMATS:
+        raise QueryError(unknown("format", kind, FORMATS))
+    return FileSink(path, kind)
+
+
+def table(name: str) -> TableSink:
+    """A Spark table."""
+    return TableSink(name)
+
+
+def console() -> ConsoleSink:
+    """Standard output."""
+    return ConsoleSink()
+
+
+def start(outputs: Mapping[str | Sink, Stream | Output], checkpoint: str | None = None, **options: Any) -> Any:
+    """Run streams into sinks, all as one query: `hr.start({"profiles/": profile, "late/": payments.late()})`.
+
+    A string is the path of a directory; `hr.file`, `hr.table` and `hr.console` name other sinks.
+    """
+    script, frames = script_of(outputs)
+    return _spark().start(script, frames, checkpoint=checkpoint, **options)
+
+
+def to_df(output: Output) -> Any:
+    """The results as a DataFrame."""
+    script, frames = script_of({StreamSink("result"): output})
+    return _spark().to_df(script, frames)
+
+
+def script_of(outputs: Mapping[str | Sink, Stream | Output]) -> tuple[Script, dict[str, Any]]:
+    """The script that a mapping of sinks to streams stands for, and the frames that it reads."""
+    if not outputs:
+        raise QueryError("there is nothing to run", hint="hr.start({'profiles/': profile})")
+    found = [_query(sink, output) for sink, output in outputs.items()]
+    frames = merge_frames(*(frames for _, frames in found))
+    queries = tuple(query for query, _ in found)
+    return Script(queries, tuple(dict.fromkeys(base_stream(q.node) for q in queries))), frames
+
+
+def _query(target: str | Sink, output: Stream | Output) -> tuple[Query, Frames]:
+    from headrace.api.stream import Output, Stream
+
+    sink = file(target) if isinstance(target, str) else target
+    match output:
+        case Output(stream=stream, level=level):
+            pass
+        case Stream():
+            stream, level = output, Emit.CHANGES
+        case _:
+            raise QueryError(f"expected a stream for {target}, got {type(output).__name__}")
+    return Query(_name(sink), stream.node, level, sink), stream.frames
+
+
+def _name(sink: Sink) -> str:
+    match sink:
+        case FileSink(path=path):
+            return path
+        case TableSink(name=name) | StreamSink(name=name):
+            return name
+    return "console"
+
+
+def explain_node(node: Node) -> str:
+    """The plan as written, each change of the optimizer, and the plan that runs."""
+    optimized, changes = optimize(node)
+    parts = [explain(node)]
+    parts += [f"-- {rule}\n{after}" for rule, _, after in changes]
+    if changes:
+        parts.append(f"-- runs as\n{explain(optimized)}")
+    return "\n\n".join(parts)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A script and the DataFrames it reads."""
+
+    script: Script
+    frames: Frames
+
+    def __getitem__(self, name: str) -> Stream:
+        """One query of the script as a stream, by the name of its target."""
+        from headrace.api.stream import Stream
+
+        return Stream(self._query(name).node, self.frames)
+
+    def start(self, checkpoint: str | None = None, **options: Any) -> Any:
+        """Run every query into its sink."""
+        return _spark().start(self.script, dict(self.frames), checkpoint=checkpoint, **options)
+
+    def to_df(self, name: str | None = None) -> Any:
+        """The results of one query as a DataFrame; the name may be left out where there is only one."""
+        query = self._query(name)
+        return _spark().to_df(Script((query,), (base_stream(query.node),)), dict(self.frames))
+
+    def explain(self) -> str:
+        """The plan of every query."""
+        return "\n\n".join(f"{q.name}: EMIT {q.emit.value} INTO {q.sink}\n{explain_node(q.node)}" for q in self.script.queries)
+
+    def _query(self, name: str | None) -> Query:
+        queries = {q.name: q for q in self.script.queries}
+        if name is None:
+            if len(queries) != 1:
+                raise QueryError(f"the script has {len(queries)} queries", hint=f"name one of: {', '.join(queries)}")
+            return next(iter(queries.values()))
+        if name not in queries:
+            raise QueryError(unknown("query", name, queries))
+        return queries[name]
+
+
+def sql(text: str, **inputs: Any) -> Program:
+    """Read a script over DataFrames and streams given by name.
+
+    A stream of `hr.stream(..)` is read by its name here. A plain DataFrame has no time yet: the script declares it with
+    `CREATE STREAM payments SOURCE DATAFRAME(df) TIMESTAMP BY at DELAY 10 SECONDS`.
+    """
+    from headrace.api.stream import Stream
+
+    streams: dict[str, Node] = {}
+    schemas: dict[str, Schema] = {}
+    frames: dict[str, Any] = {}
+    for name, given in inputs.items():
+        if isinstance(given, Stream):
+            streams[name] = given.node
+            frames = merge_frames(frames, given.frames)
+        else:
+            schemas[name] = schema_of(given)
+            frames = merge_frames(frames, {name: given})
+    return Program(parse_script(text, streams=streams, frames=schemas), frames)

@@ -1,0 +1,240 @@
+"""Streams in Python: immutable builders of the same plan that SQL makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from headrace.api import run
+from headrace.api.aggregates import Call
+from headrace.api.frames import Frames, schema_of
+from headrace.api.texts import bind, condition, duration, named, read
+from headrace.api.windows import bind_window, names
+from headrace.errors import QueryError, unknown
+from headrace.plan import stream as base
+from headrace.plan.expr import Expr
+from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate
+from headrace.plan.query import Emit
+from headrace.plan.time import unit_micros
+from headrace.sql.bind_select import in_arrival_order
+from headrace.sql.calls import Calls, Group
+from headrace.sql.errors import Text
+from headrace.sql.scope import Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import timedelta
+
+    from headrace.api.windows import WindowLike
+
+    Duration = str | int | timedelta
+
+LEVELS = {level.value.lower(): level for level in Emit}
+Items = list[tuple[str, Expr]]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Rows in the order of time. Every method gives a new stream and leaves this one alone."""
+
+    node: Node
+    frames: Frames = field(default_factory=dict, repr=False, compare=False)
+
+    def where(self, predicate: str) -> Stream:
+        """Only rows for which the predicate is true."""
+        return replace(self, node=Filter(self.node, condition(predicate, self.node.schema, "where")))
+
+    having = where  # the same, by the word that SQL has behind an aggregate
+
+    def select(self, *columns: str, **expressions: str) -> Stream:
+        """New columns from old: names, `'expression AS name'`, `'*'`, or `name='expression'`."""
+        schema = self.node.schema
+        items: Items = []
+        for column in columns:
+            items += [(n, Expr.column(n)) for n in schema.names] if column == "*" else [named(column, schema, "select")]
+        items += [(name, bind(sql, schema, name)) for name, sql in expressions.items()]
+        return replace(self, node=Project(self.node, tuple(items)))
+
+    def window(self, window: WindowLike) -> Windowed:
+        """A window that is evaluated for every event."""
+        _refuse_arrival_order(self.node)
+        bind_window(window, self.node.schema)
+        return Windowed(self, window)
+
+    def score(self, *carry: str, **metrics: Call | str) -> Stream:
+        """Several metrics of one event in one row, each over keys and a window of its own (`.over(..)`), beside its columns."""
+        _refuse_arrival_order(self.node)
+        schema = self.node.schema
+        calls = Calls(Scope(Text(""), schema), None)
+        items = [named(c, schema, "score") for c in carry]
+        for name, call in metrics.items():
+            if not isinstance(call, Call) or call.window is None:
+                raise QueryError(
+                    f"{name!r} needs a window of its own", hint="hr.sum('amount').over('card', hr.range('5 minutes'))"
+                )
+            keys = tuple(bind(k, schema, "over") for k in call.keys)
+            items.append((name, _metric(calls, call.sql, name, Group(bind_window(call.window, schema), keys))))
+        node = _stack(self.node, calls)
+        return replace(self, node=Project(node, tuple(items)))
+
+    def late(self) -> Stream:
+        """The rows that came behind the frontier, in the order of arrival."""
+        return replace(self, node=Late(self._base("late")))
+
+    def rejected(self) -> Stream:
+        """The rows that could not be read, or on which an expression failed, with the reason."""
+        return replace(self, node=Rejected(self._base("rejected")))
+
+    def emit(self, level: str) -> Output:
+        """What leaves, and when: 'changes', 'final' or 'final in order'."""
+        found = LEVELS.get(" ".join(str(level).lower().split()))
+        if found is None:
+            raise QueryError(unknown("level of emit", str(level), LEVELS))
+        return Output(self, found)
+
+    def to_df(self) -> Any:
+        """A Spark DataFrame of the changes; `.emit(..)` first for another level."""
+        return self.emit("changes").to_df()
+
+    def explain(self) -> str:
+        """The plan, and what each rule of the optimizer made of it."""
+        return run.explain_node(self.node)
+
+    def _base(self, side: str) -> base.Stream:
+        if not isinstance(self.node, Scan):
+            raise QueryError(f"{side}() belongs to a stream as it is read", hint=f"call {side}() on what hr.stream(..) gave")
+        return self.node.stream
+
+
+@dataclass(frozen=True)
+class Windowed:
+    """A stream with a window; group it, or aggregate over all of it."""
+
+    stream: Stream
+    of: WindowLike
+    keys: tuple[str, ...] = ()
+    predicate: str | None = None
+
+    def where(self, predicate: str) -> Windowed:
+        """Drop rows behind the window: for ROWS they still take a place in it."""
+        if self.predicate is not None:
+            predicate = f"({self.predicate}) AND ({predicate})"
+        condition(predicate, self.stream.node.schema, "where")
+        return replace(self, predicate=predicate)
+
+    def group_by(self, *keys: str) -> Windowed:
+        """Look at the rows of the window that have the event's keys."""
+        for key in keys:
+            bind(key, self.stream.node.schema, "group_by")
+        return replace(self, keys=self.keys + keys)
+
+    def agg(self, *carry: str, **aggregates: Call | str) -> Stream:
+        """One row per event: the keys, columns or expressions of the event (`carry`), and the aggregates.
+
+        An aggregate is a call such as `hr.sum("amount")`, or SQL text over calls: `share="SUM(amount) / COUNT(*)"`.
+        """
+        node = self.stream.node
+        schema = node.schema
+        items = [named(k, schema, "agg") for k in (*self.keys, *carry)]
+        group = Group(bind_window(self.of, schema), tuple(bind(k, schema, "group_by") for k in self.keys))
+        calls = Calls(Scope(Text(""), schema), group)
+        for name, call in aggregates.items():
+            if isinstance(call, Call) and call.window is not None:
+                raise QueryError(f"{name!r} has a window of its own", hint="use stream.score(..) for several windows in one row")
+            items.append((name, _metric(calls, call.sql if isinstance(call, Call) else call, name, group)))
+        if not calls.found[group]:
+            raise QueryError("agg() needs at least one aggregate", hint="for example total=hr.sum('amount')")
+        where = condition(self.predicate, schema, "where") if self.predicate else None
+        return replace(self.stream, node=Project(_stack(node, calls, where), tuple(items)))
+
+
+@dataclass(frozen=True)
+class Output:
+    """A stream and its level of emit: something that can be written."""
+
+    stream: Stream
+    level: Emit
+
+    def to_df(self) -> Any:
+        """A Spark DataFrame of the results, for a writeStream of one's own."""
+        return run.to_df(self)
+
+    def explain(self) -> str:
+        """The plan, and what each rule of the optimizer made of it."""
+        return f"EMIT {self.level.value}\n{self.stream.explain()}"
+
+
+def _metric(calls: Calls, sql: str, name: str, group: Group) -> Expr:
+    text, value, _ = read(sql, name)
+    return calls.bind(value, name=name, scope=replace(calls.scope, text=text), group=group)
+
+
+def _stack(node: Node, calls: Calls, where: Expr | None = None) -> Node:
+    """One aggregate step per window and keys, each adding columns to the event."""
+    for group, aggregates in calls.found.items():
+        node = WindowAggregate(node, group.window, group.keys, tuple(aggregates), where)
+    return node
+
+
+def stream(
+    frame: Any,
+    timestamp: str | None = None,
+    delay: Duration | None = None,
+    *,
+    name: str | None = None,
+    timestamp_unit: str = "millisecond",
+    idle: Duration | None = None,
+    ahead: Duration | None = None,
+    end_after: Duration | None = None,
+    keep: Duration | None = None,
+    unique_by: str | Sequence[str] | None = None,
+    unique_within: Duration | None = None,
+    position: tuple[str, str] | None = None,
+) -> Stream:
+    """A stream of the rows of a Spark DataFrame, streaming or static.
+
+    `timestamp` is the column or SQL expression of the event's time (an integer is in `timestamp_unit`s); without it, the time of
+    arrival. `delay` is how late a row may come: '10 seconds', 0, or 'unbounded'. `name` identifies the stream in checkpoints.
+    `position` names the columns (partition, offset) that place a row in its source, as Kafka has them.
+    """
+    schema = schema_of(frame)
+    called = name or "stream"
+    if (unique_by is None) != (unique_within is None):
+        raise QueryError("unique_by and unique_within go together")
+    for column in position or ():
+        schema.field(column)
+    found = base.Stream(
+        name=called,
+        source=base.FrameSource(called, position),
+        schema=schema,
+        timestamp=bind(timestamp, schema, "timestamp") if timestamp is not None else None,
+        timestamp_unit=unit_micros(timestamp_unit),
+        delay=_delay(delay),
+        unique=_unique(unique_by, unique_within, schema) if unique_by is not None and unique_within is not None else None,
+        idle=_optional(idle, "idle"),
+        ahead=_optional(ahead, "ahead"),
+        end_after=_optional(end_after, "end_after"),
+        keep=_optional(keep, "keep"),
+    )
+    return Stream(Scan(found), {called: frame})
+
+
+def _optional(value: Duration | None, clause: str) -> int | None:
+    return None if value is None else duration(value, clause)
+
+
+def _delay(delay: Duration | None) -> int | base.Bound | None:
+    if delay is None:
+        return None
+    if isinstance(delay, str) and delay.strip().lower() == "unbounded":
+        return base.Bound.UNBOUNDED
+    return duration(delay, "delay")
+
+
+def _unique(by: str | Sequence[str], within: Duration, schema: Any) -> base.Unique:
+    return base.Unique(tuple(bind(b, schema, "unique_by") for b in names(by)), duration(within, "unique_within"))
+
+
+def _refuse_arrival_order(node: Node) -> None:
+    if in_arrival_order(node):
+        raise QueryError("late and rejected rows stand in the order of arrival, which has no windows")

@@ -1,0 +1,68 @@
+"""How a command fails: a message a person can act on, and an exit code a script can."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import typer
+
+from headrace.cli.consoles import complain, err
+from headrace.errors import DataError, HeadraceError, InternalError, QueryError, StateError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FAILED = 1  # the data, a source, a sink, a checkpoint, or Headrace itself
+MISUSED = 2  # the script or the command is wrong
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+
+_TITLES: dict[type[HeadraceError], str] = {
+    QueryError: "this query cannot run",
+    DataError: "the data is not what the query declares",
+    StateError: "this checkpoint cannot be used",
+    InternalError: "a bug in Headrace",
+}
+
+
+@contextmanager
+def reported(verbose: bool = False) -> Iterator[None]:
+    """Turn whatever goes wrong inside into a message and an exit code; a traceback only if `verbose`."""
+    try:
+        yield
+    except typer.Exit:
+        raise
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        # Whoever read our output has seen enough (`headrace run .. | head`). Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(PIPE_CLOSED) from None
+    except Exception as error:
+        _show(error, verbose)
+        raise typer.Exit(exit_code(error)) from None
+
+
+def exit_code(error: Exception) -> int:
+    """2 where the user's text is at fault, 1 otherwise."""
+    return MISUSED if isinstance(error, QueryError) else FAILED
+
+
+def _show(error: Exception, verbose: bool) -> None:
+    if verbose:
+        err().print_exception(suppress=[typer])
+    if isinstance(error, HeadraceError):
+        title = next((text for kind, text in _TITLES.items() if isinstance(error, kind)), "error")
+        message = f"{error.where}: {error.message}" if error.where else error.message
+        # Errors in SQL have the line that is meant, underlined.
+        complain(title, message, error.hint, getattr(error, "underlined", None))
+        return
+    if isinstance(error, OSError) and error.strerror:
+        name = f"{error.filename}: " if error.filename else ""
+        complain("the system refused", f"{name}{error.strerror}")
+        return
+    hint = None if verbose else "run it again with --verbose for the whole story"
+    complain("unexpected error", f"{type(error).__name__}: {error}", hint)

@@ -1,0 +1,110 @@
+"""`headrace run`: start a script, show its rows and its progress, stop when it ends or is told to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Protocol
+
+import typer
+
+from headrace.cli.consoles import say
+from headrace.cli.failures import INTERRUPTED, reported
+from headrace.cli.progress import Progress
+from headrace.cli.rows import row_printer
+from headrace.cli.scripts import load
+from headrace.runtime.events import ProgressEvent, RowsEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.runtime.events import Event
+
+POLL_S = 0.2
+
+
+class Handle(Protocol):
+    """A script that is running, as `headrace.spark.run.start_script` gives it."""
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended, by itself or by an error."""
+
+    @property
+    def error(self) -> Exception | None:
+        """Why it failed."""
+
+    def poll(self, timeout_s: float) -> list[Event]:
+        """What has happened since the last call; waits this long if nothing has."""
+
+    def stop(self) -> None:
+        """End after the running batch; the checkpoint can be resumed."""
+
+
+def run(
+    script: Annotated[str, typer.Argument(help="The script to run; - reads it from standard input.", metavar="SCRIPT")],
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep going when the sources have no more rows.")] = False,
+    checkpoint: Annotated[
+        str | None, typer.Option("--checkpoint", "-c", metavar="DIR", help="Keep state here, and resume from it if there is any.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="JSON lines, also on a terminal.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary, only rows and errors.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Spark's own logs, and tracebacks.")] = False,
+) -> None:
+    """Run a script: bounded sources to their end, or on and on with --follow.
+
+    A query without INTO prints its rows on standard output: a table on a
+    terminal, JSON lines when piped. Under EMIT CHANGES every row has an [bold]_op[/]:
+    + is a row, - takes one back. Progress goes to standard error.
+    Ctrl-C ends cleanly; with --checkpoint the next run goes on from there.
+
+    [bold]Examples[/]
+      headrace run examples/fraud.cql
+      headrace run examples/fraud.cql | jq .card
+      headrace run live.cql --follow --checkpoint state/live
+
+    [bold]Exit code[/]
+      0 done, 1 the data or the run failed, 2 the script is wrong, 130 Ctrl-C
+    """
+    with reported(verbose):
+        plan = load(script)
+        printer = row_printer(plan, json)
+        progress = Progress(quiet)
+        from headrace.spark.run import start_script
+
+        with progress.shown():
+            handle = start_script(plan, checkpoint, follow, verbose)
+            stopped = follow_run(handle, printer.show, progress)
+        if stopped:
+            progress.finish("stopped")
+            say(_how_to_resume(script, follow, checkpoint))
+            raise typer.Exit(INTERRUPTED)
+        if handle.error is not None:
+            raise handle.error
+        progress.finish()
+
+
+def follow_run(handle: Handle, show: Callable[[RowsEvent], None], progress: Progress) -> bool:
+    """Follow a run to its end; True if Ctrl-C ended it. However this is left, the run is not left running."""
+    try:
+        while True:
+            finished = handle.done  # asked first: what is polled after this is all there is
+            for event in handle.poll(0 if finished else POLL_S):
+                match event:
+                    case RowsEvent():
+                        with progress.aside():
+                            show(event)
+                    case ProgressEvent():
+                        progress.totals.add(event)
+            if finished:
+                return False
+    except KeyboardInterrupt:
+        handle.stop()
+        return True
+    except BaseException:
+        handle.stop()
+        raise
+
+
+def _how_to_resume(script: str, follow: bool, checkpoint: str | None) -> str:
+    if checkpoint is None:
+        return "stopped; without --checkpoint the next run begins anew"
+    return f"stopped; go on with: headrace run {script} --checkpoint {checkpoint}" + (" --follow" if follow else "")

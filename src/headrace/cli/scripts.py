@@ -1,0 +1,46 @@
+"""Reading a script from a file or standard input."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.errors import QueryError
+from headrace.generate import parse_options
+from headrace.plan.stream import GenerateSource
+
+if TYPE_CHECKING:
+    from headrace.plan.query import Script
+
+
+def load(path: str) -> Script:
+    """Parse the script in a file; `-` is standard input."""
+    from headrace.sql import parse_script
+
+    text, name = read(path)
+    if not text.strip():
+        raise QueryError("there is nothing in it", where=name, hint="write a CREATE STREAM and a SELECT; see docs/language.md")
+    script: Script = parse_script(text, name)
+    if not script.queries:
+        raise QueryError("it declares streams but asks for nothing", where=name, hint="add a SELECT")
+    for stream in script.streams:
+        if isinstance(stream.source, GenerateSource):
+            parse_options(stream.source.kind, stream.source.options)  # so that `check` finds a bad option too
+    return script
+
+
+def read(path: str) -> tuple[str, str]:
+    """The text and the name to use in messages."""
+    if path == "-":
+        return sys.stdin.read(), "standard input"
+    file = Path(path)
+    if file.is_dir():
+        raise QueryError("that is a directory", where=path, hint="name a script, for example examples/fraud.cql")
+    if not file.exists():
+        near = sorted(str(p) for p in file.parent.glob("*.cql")) if file.parent.is_dir() else []
+        raise QueryError("there is no such script", where=path, hint=f"here are: {', '.join(near)}" if near else None)
+    try:
+        return file.read_text(encoding="utf-8"), path
+    except UnicodeDecodeError as error:
+        raise QueryError(f"not UTF-8 text (byte {error.start})", where=path) from error

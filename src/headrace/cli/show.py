@@ -1,0 +1,57 @@
+"""`headrace check` and `headrace explain`: look at a script without running it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from headrace.cli.consoles import out
+from headrace.cli.failures import reported
+from headrace.cli.scripts import load
+from headrace.plan.nodes import state_bound
+
+Script = Annotated[str, typer.Argument(help="The script; - reads it from standard input.", metavar="SCRIPT")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="A traceback if it fails.")]
+
+
+def check(script: Script, verbose: Verbose = False) -> None:
+    """Check a script without starting Spark: names, types, windows, bounds.
+
+    Prints what every query gives, where it goes and how much state it keeps. Exit code 2 if it could not run.
+
+    [bold]Example[/]
+      headrace check examples/fraud.cql
+    """
+    with reported(verbose):
+        plan = load(script)
+        console = out()
+        for query in plan.queries:
+            console.print(Text(query.name, style="bold cyan"))
+            for name, value in (
+                ("columns", str(query.node.schema).strip("()")),
+                ("emit", query.emit.value),
+                ("into", str(query.sink)),
+                ("state", state_bound(query.node)),
+            ):
+                console.print(Text(f"  {name:<8}{value}"))
+        console.print(Text(f"ok: {count(len(plan.queries), 'query', 'queries')} over {count(len(plan.streams), 'stream')}"))
+
+
+def explain(script: Script, verbose: Verbose = False) -> None:
+    """Show how a script will run: the plan, what each rule did to it, the stages, and the operators with their shared parts.
+
+    [bold]Example[/]
+      headrace explain examples/fraud.cql
+    """
+    with reported(verbose):
+        plan = load(script)
+        from headrace.stages.explain import explain_script
+
+        out().print(Text(explain_script(plan)))
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """`1 query`, `2 queries`."""
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,49 @@
+"""For the Python API: results as a DataFrame, or run by Headrace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headrace.errors import QueryError
+from headrace.spark.plan import finish_one, output_frame
+from headrace.spark.session import require_state_store
+from headrace.spark.types import CatalystTypes
+from headrace.stages.lower import lower
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from headrace.plan.query import Script
+    from headrace.spark.run import Run
+
+
+def to_df(script: Script, frames: dict[str, DataFrame]) -> DataFrame:
+    """The results of a script of one query as a DataFrame: streaming if its input is, else complete."""
+    if len(script.queries) != 1:
+        raise QueryError("to_df gives the rows of one query", hint="use hr.start for several")
+    spark = next(iter(frames.values())).sparkSession
+    require_state_store(spark)
+    streaming = any(f.isStreaming for f in frames.values())
+    lowered = lower(script, CatalystTypes(spark))
+    frame = output_frame(spark, lowered, _by_stream(script, frames), None, streaming=streaming, ended=not streaming)
+    return finish_one(frame, lowered, 0)
+
+
+def _by_stream(script: Script, frames: dict[str, DataFrame]) -> dict[str, DataFrame]:
+    from headrace.plan.stream import FrameSource
+
+    return {s.name: frames[s.source.name] for s in _streams(script) if isinstance(s.source, FrameSource)}
+
+
+def _streams(script: Script) -> list[Any]:
+    from headrace.plan.nodes import base_stream
+
+    return list({base_stream(q.node).name: base_stream(q.node) for q in script.queries}.values())
+
+
+def start(script: Script, frames: dict[str, DataFrame], checkpoint: str | None = None, **options: Any) -> Run:
+    """Run a script over DataFrames, with late and rejected rows, to the end of bounded input or until it is stopped."""
+    from headrace.spark.run import start_run
+
+    spark = next(iter(frames.values())).sparkSession
+    return start_run(spark, script, _by_stream(script, frames), checkpoint=checkpoint, **options)

@@ -1,0 +1,200 @@
+"""Rows into the exchange: a few large cells, one per stage and bucket, with what every bucket must know beside them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.plan.arrow import arrow_type
+from headrace.runtime.pack import Placed, segments_of, split
+from headrace.runtime.processor import Arrivals
+from headrace.spark.sources import HEADER
+from headrace.stages.program import Disorder, Stage
+
+EXCHANGE = "label INT, head STRING, body BINARY"
+EXCHANGE_ARROW = pa.schema([("label", pa.int32()), ("head", pa.string()), ("body", pa.binary())])
+FLUSH_ROWS = 1 << 18
+REJECTED = pa.schema([("row", pa.string()), ("reason", pa.string()), ("source", pa.string()), ("position", pa.string())])
+_ROW_TYPES = [("ts", pa.int64()), ("high", pa.int64()), ("low", pa.int64()), ("segment", pa.int32()), ("behind", pa.uint8())]
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """What a task needs to know to pack rows of one stream. Travels to the workers as it is."""
+
+    stream: str
+    disorder: Disorder
+    places: str
+    stages: tuple[tuple[int, Stage, tuple[str, ...]], ...]  # (number, program, names of its inputs)
+    labels: tuple[tuple[int, ...], ...]  # per stage, per bucket
+    rejected_label: int
+
+
+def body_schema(stage: Stage) -> pa.Schema:
+    """What the rows for a bucket look like."""
+    return pa.schema([*_ROW_TYPES, *((f"x{i}", arrow_type(c.type)) for i, c in enumerate(stage.inputs))])
+
+
+def pack_rows(packing: Packing, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Pack the rows of one task."""
+    held: list[pa.RecordBatch] = []
+    numbering = Numbering(packing.places)
+    rows = 0
+    for batch in batches:
+        if batch.num_rows:
+            held.append(batch)
+            rows += batch.num_rows
+        if rows >= FLUSH_ROWS:
+            yield _flush(packing, numbering, held)
+            held, rows = [], 0
+    if held:
+        yield _flush(packing, numbering, held)
+
+
+class Numbering:
+    """Finds the place of rows that carry only the place of their block, or none at all."""
+
+    def __init__(self, kind: str) -> None:
+        """For one task; blocks come one after the other."""
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        self.kind = kind
+        self.task = context.partitionId() if context else 0
+        self.batch = int((context.getLocalProperty("streaming.sql.batchId") if context else None) or 0)
+        self._last = (0, -1)
+        self._next = 0
+
+    def place(self, high: np.ndarray, low: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The position of every row."""
+        if self.kind in ("rows", "given"):
+            return high, low
+        if self.kind == "arrival":
+            start = self._next
+            self._next += len(high)
+            return np.full(len(high), self.batch, np.int64), (self.task << 33) + np.arange(start, self._next, dtype=np.int64)
+        return high, low + self._in_block(high, low)
+
+    def _in_block(self, high: np.ndarray, low: np.ndarray) -> np.ndarray:
+        """The number of each row in its block, counting on over the pieces a block comes in."""
+        starts = np.flatnonzero(np.append(True, (high[1:] != high[:-1]) | (low[1:] != low[:-1])))
+        sizes = np.diff(np.append(starts, len(high)))
+        first = np.zeros(len(starts), np.int64)
+        if (int(high[0]), int(low[0])) == self._last:
+            first[0] = self._next
+        number = np.arange(len(high)) - np.repeat(starts, sizes) + np.repeat(first, sizes)
+        self._last, self._next = (int(high[-1]), int(low[-1])), int(number[-1]) + 1
+        return number
+
+
+def _flush(packing: Packing, numbering: Numbering, held: list[pa.RecordBatch]) -> pa.RecordBatch:
+    table = pa.Table.from_batches(held).combine_chunks()
+    batch = table.to_batches()[0]
+    why = batch.column("_why")
+    high, low = numbering.place(_numbers(batch, "_high"), _numbers(batch, "_low"))
+    now = int(_numbers(batch, "_now")[0])
+    labels: list[int] = []
+    heads: list[str] = []
+    bodies: list[bytes] = []
+    rejected = 0
+    if why.null_count < len(why):
+        bad = np.flatnonzero(~why.is_null().to_numpy(zero_copy_only=False))
+        good = np.flatnonzero(why.is_null().to_numpy(zero_copy_only=False))
+        body, rejected = _rejected(packing.stream, batch, bad, high, low)
+        if rejected:
+            labels.append(packing.rejected_label)
+            heads.append(json.dumps({"stream": packing.stream, "rejected": rejected}))
+            bodies.append(body)
+        all_high, all_low, batch = high, low, batch.take(pa.array(good))
+        high, low = high[good], low[good]
+        placed = _placed(packing, numbering, batch, high, low, now, (all_high, all_low))
+    else:
+        placed = _placed(packing, numbering, batch, high, low, now, (high, low))
+    segments, behind = segments_of(placed, packing.disorder)
+    head = {
+        "stream": packing.stream,
+        "now": now,
+        "segments": [[s.partition, *s.place, s.highest, max(s.rows, 1)] for s in segments],
+    }
+    text = json.dumps(head)
+    for number, stage, names in packing.stages:
+        parts = _split_stage(stage, names, batch, placed, behind, len(packing.labels[number]))
+        for bucket, label in enumerate(packing.labels[number]):
+            labels.append(label)
+            heads.append(text)
+            bodies.append(_body(stage, parts[bucket]) if bucket in parts else b"")
+    return pa.RecordBatch.from_arrays(
+        [pa.array(labels, pa.int32()), pa.array(heads, pa.string()), pa.array(bodies, pa.binary())], schema=EXCHANGE_ARROW
+    )
+
+
+def _numbers(batch: pa.RecordBatch, name: str) -> np.ndarray:
+    return batch.column(name).to_numpy(zero_copy_only=False)
+
+
+def _placed(
+    packing: Packing, numbering: Numbering, batch: pa.RecordBatch, high: np.ndarray, low: np.ndarray, now: int,
+    every: tuple[np.ndarray, np.ndarray],
+) -> Placed:  # fmt: skip
+    """Rows with their segments. Rejected rows are no rows, but a partition they came from is not idle."""
+    ts = _numbers(batch, "_ts").astype(np.int64, copy=False)
+    if packing.places == "given":
+        names, segment = np.unique(high, return_inverse=True)
+        firsts = [int(low[segment == s].min()) for s in range(len(names))]
+        return Placed(ts, high, low, segment.astype(np.int32), names, [(0, f) for f in firsts], now)
+    if len(high) == 0:
+        return Placed(ts, high, low, np.zeros(0, np.int32), np.zeros(1, np.int64), [(int(every[0][0]), int(every[1][0]))], now)
+    file = low >> 48 if numbering.kind != "arrival" else np.zeros(len(low), np.int64)
+    starts = np.flatnonzero(np.append(True, (high[1:] != high[:-1]) | (file[1:] != file[:-1])))
+    segment = np.repeat(np.arange(len(starts), dtype=np.int32), np.diff(np.append(starts, len(high))))
+    return Placed(ts, high, low, segment, np.zeros(len(starts), np.int64), [(int(high[s]), int(low[s])) for s in starts], now)
+
+
+def _split_stage(
+    stage: Stage, names: tuple[str, ...], batch: pa.RecordBatch, placed: Placed, behind: np.ndarray, buckets: int
+) -> dict[int, Arrivals]:
+    columns = []
+    for name, spec in zip(names, stage.inputs, strict=True):
+        column, kind = batch.column(name), arrow_type(spec.type)
+        columns.append(column if column.type == kind else column.cast(kind))
+    schema = pa.schema([(f"x{i}", arrow_type(c.type)) for i, c in enumerate(stage.inputs)])
+    inputs = pa.RecordBatch.from_arrays(columns, schema=schema) if columns else _only_length(batch.num_rows)
+    return split(stage, inputs, placed, behind, buckets)
+
+
+def _only_length(rows: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
+
+
+def _body(stage: Stage, rows: Arrivals) -> bytes:
+    arrays = [
+        pa.array(rows.ts),
+        pa.array(rows.high),
+        pa.array(rows.low),
+        pa.array(rows.segment, pa.int32()),
+        pa.array(rows.behind.view(np.uint8)),
+    ]
+    return pa.RecordBatch.from_arrays([*arrays, *rows.inputs.columns], schema=body_schema(stage)).serialize().to_pybytes()
+
+
+def unpack(stage: Stage, body: bytes, shift: int) -> Arrivals:
+    """The rows of a cell; `shift` moves their segments behind those of other cells."""
+    batch = pa.ipc.read_record_batch(pa.py_buffer(body), body_schema(stage))
+    ts, high, low, segment, behind = (batch.column(i).to_numpy(zero_copy_only=False) for i in range(5))
+    inputs = batch.select(range(5, batch.num_columns)) if batch.num_columns > 5 else _only_length(batch.num_rows)
+    return Arrivals(ts, high, low, segment + shift, behind.view(np.bool_), inputs)
+
+
+def _rejected(stream: str, batch: pa.RecordBatch, bad: np.ndarray, high: np.ndarray, low: np.ndarray) -> tuple[bytes, int]:
+    chosen = batch.take(pa.array(bad))
+    reasons, texts = chosen.column("_why").to_pylist(), chosen.column("_text").to_pylist()
+    rows = [
+        {"row": text, "reason": reason, "source": stream, "position": f"{high[i]}:{low[i]}"}
+        for i, reason, text in zip(bad.tolist(), reasons, texts, strict=True)
+        if reason != HEADER
+    ]
+    return pa.RecordBatch.from_pylist(rows, REJECTED).serialize().to_pybytes(), len(rows)

@@ -1,0 +1,153 @@
+"""A lowered script as one streaming DataFrame: sources, pack, exchange, buckets, and the finishing touches of every query."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from headrace.plan.expr import Expr, all_of
+from headrace.plan.query import Emit
+from headrace.spark.attempt import attempt, can_fail
+from headrace.spark.labels import labels
+from headrace.spark.pack import EXCHANGE, Packing, pack_rows
+from headrace.spark.sources import prepare
+from headrace.spark.stateful import METRICS_ROW, BucketProcessor, Slots
+from headrace.spark.types import logical
+from headrace.stages.lower import Finish, Lowered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+BUCKETS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Labels of all buckets: every stage has its own, and one is for rejected rows."""
+
+    per_stage: tuple[tuple[int, ...], ...]
+    rejected: int
+
+    @staticmethod
+    def of(lowered: Lowered, buckets: int) -> Layout:
+        """Give every (stage, bucket) a grouping key; they spread evenly over partitions."""
+        counts = [1 if s.route == () else buckets for s in lowered.stages]
+        pool = iter(labels(1 << (sum(counts) + 1 - 1).bit_length()))
+        per_stage = tuple(tuple(next(pool) for _ in range(n)) for n in counts)
+        return Layout(per_stage, next(pool))
+
+    @property
+    def buckets(self) -> dict[int, tuple[int, int]]:
+        """Label -> (stage, bucket)."""
+        return {label: (s, b) for s, row in enumerate(self.per_stage) for b, label in enumerate(row)}
+
+
+def output_frame(
+    spark: SparkSession, lowered: Lowered, frames: dict[str, DataFrame], control: DataFrame | None, *, streaming: bool,
+    buckets: int = BUCKETS, options: dict[str, str] | None = None, ended: bool = False,
+) -> DataFrame:  # fmt: skip
+    """The wide rows of all queries, before they are finished."""
+    layout = Layout.of(lowered, buckets)
+    packed: DataFrame | None = None
+    for stream in lowered.streams:
+        stages = [(i, s) for i, s in enumerate(lowered.stages) if s.stream == stream.name]
+        source = prepare(spark, stream, stages, frames.get(stream.name), streaming=streaming, options=options or {})
+        disorder = stages[0][1].disorder if stages else _disorder(lowered, stream.name)
+        packing = Packing(
+            stream.name, disorder, source.places.kind, tuple((i, s, tuple(source.inputs[i])) for i, s in stages),
+            layout.per_stage, layout.rejected,
+        )  # fmt: skip
+        part = source.frame.mapInArrow(_packer(packing), EXCHANGE)
+        packed = part if packed is None else packed.unionByName(part)
+    assert packed is not None
+    if control is not None:
+        packed = packed.unionByName(control.select("label", "head", "body"))
+    if ended:
+        packed = packed.unionByName(_end_rows(spark, layout))
+    slots = slots_of(lowered)
+    processor = BucketProcessor(lowered.stages, layout.buckets, slots, layout.rejected, uuid.uuid4().hex)
+    return packed.groupBy("label").transformWithStateInPandas(processor, slots.ddl, "append", "none")
+
+
+def _disorder(lowered: Lowered, name: str):  # type: ignore[no-untyped-def]
+    from headrace.stages.lower import disorder_of
+
+    return disorder_of(next(s for s in lowered.streams if s.name == name))
+
+
+def _packer(packing: Packing):  # type: ignore[no-untyped-def]
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return pack_rows(packing, batches)
+
+    return pack
+
+
+def _end_rows(spark: SparkSession, layout: Layout) -> DataFrame:
+    rows = [(label, '{"ended": true}', b"") for row in layout.per_stage for label in row]
+    return spark.createDataFrame(rows, EXCHANGE)
+
+
+def slots_of(lowered: Lowered) -> Slots:
+    """Where each query's columns lie in the wide row."""
+    rejected = tuple((i, f.rejected) for i, f in enumerate(lowered.finishes) if f.rejected is not None)
+    return Slots(tuple(f.query.name for f in lowered.finishes), tuple(f.columns for f in lowered.finishes), rejected)
+
+
+def _wide_name(query: int, finish: Finish, name: str) -> Expr:
+    index = next(i for i, f in enumerate(finish.columns.fields) if f.name.lower() == name.lower())
+    return Expr(logical(f"q{query}c{index}", finish.columns.fields[index].type))
+
+
+def _value(query: int, finish: Finish, expr: Expr) -> Column:
+    """An expression over the columns of a query, over the wide row. One that fails gives NULL: its row has left the input."""
+    names = {n.lower(): _wide_name(query, finish, n) for n in finish.columns.names}
+    wide = expr.substitute(names)
+    column = F.expr(wide.sql)
+    return attempt(column)["v"] if can_fail(expr) else column
+
+
+def finish_one(frame: DataFrame, lowered: Lowered, query: int) -> DataFrame:
+    """The rows of one query as a DataFrame with its own columns, and `_op` under EMIT CHANGES."""
+    finish = lowered.finishes[query]
+    rows = frame.where(F.col("q") == query)
+    predicate = all_of(finish.predicates)
+    if predicate is not None:
+        rows = rows.where(_value(query, finish, predicate))
+    columns = [_value(query, finish, e).alias(n) for n, e in finish.items]
+    if finish.query.emit is Emit.CHANGES and not _plain(finish):
+        columns.insert(0, F.when(F.col("sign") > 0, "+").otherwise("-").alias("_op"))
+    return rows.select(*columns)
+
+
+def _plain(finish: Finish) -> bool:
+    """Whether the rows are never taken back because they are a record of what came: late and rejected rows."""
+    from headrace.plan.nodes import Late, Rejected
+    from headrace.stages.flatten import split_top
+
+    return isinstance(split_top(finish.query.node)[1], Late | Rejected)
+
+
+def has_op(finish: Finish) -> bool:
+    """Whether rows of this query carry `_op`."""
+    return finish.query.emit is Emit.CHANGES and not _plain(finish)
+
+
+def finish_all(frame: DataFrame, lowered: Lowered) -> DataFrame:
+    """The rows of all queries, still in one wide row: q, sign, order key, and o<q>_<i> for every column shown."""
+    several = len(lowered.finishes) > 1
+    columns = [F.col(c) for c in ("q", "sign", "ts", "high", "low")]
+    keep = F.lit(True)
+    for q, finish in enumerate(lowered.finishes):
+        predicate = all_of(finish.predicates)
+        if predicate is not None:
+            keep = keep & F.when(F.col("q") == q, F.coalesce(_value(q, finish, predicate), F.lit(False))).otherwise(True)
+        for i, (_, expr) in enumerate(finish.items):
+            value = _value(q, finish, expr)
+            columns.append((F.when(F.col("q") == q, value) if several else value).alias(f"o{q}_{i}"))
+    return frame.where((F.col("q") != METRICS_ROW) & keep).select(*columns)

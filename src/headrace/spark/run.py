@@ -1,0 +1,237 @@
+"""The life of a script on Spark: started, watched, brought to the end of its input, stopped, resumed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as F
+
+from headrace.errors import DataError, HeadraceError, StateError
+from headrace.plan.time import END_OF_TIME, START_OF_TIME
+from headrace.runtime.events import Event, ProgressEvent, RowsEvent
+from headrace.spark.checkpoint import Checkpoint, files_of, open_checkpoint
+from headrace.spark.control import control_frame, say
+from headrace.spark.failures import explain_failure
+from headrace.spark.plan import BUCKETS, Layout, finish_all, has_op, output_frame
+from headrace.spark.session import local_session, require_state_store
+from headrace.spark.sink import HeadraceSink, Target, as_option
+from headrace.spark.spool import Spool, spooled
+from headrace.spark.stateful import METRICS_ROW
+from headrace.spark.targets import targets_of
+from headrace.spark.types import CatalystTypes
+from headrace.stages.lower import Lowered, lower
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+    from headrace.plan.query import Script
+
+METRICS = ("late", "admitted", "frontier", "cache_hits", "cache_misses", "rejected", "newest")
+
+
+def start_script(script: Script, checkpoint: str | None = None, follow: bool = False, verbose: bool = False) -> Run:
+    """Run a script whose sources are files, sockets or generators, in a session of its own."""
+    spark = local_session()
+    spark.sparkContext.setLogLevel("WARN" if verbose else "OFF")
+    return start_run(spark, script, {}, checkpoint=checkpoint, follow=follow)
+
+
+def start_run(
+    spark: SparkSession, script: Script, frames: dict[str, DataFrame], *, checkpoint: str | None = None, follow: bool = False,
+    buckets: int = BUCKETS, trigger_ms: int = 0, options: dict[str, str] | None = None,
+) -> Run:  # fmt: skip
+    """Start a script over sources and DataFrames. Without `follow`, it ends when its input has ended."""
+    require_state_store(spark)
+    lowered = lower(script, CatalystTypes(spark))
+    return Run(spark, lowered, frames, checkpoint, follow, buckets, trigger_ms, options or {})
+
+
+class Run:
+    """A script that runs."""
+
+    def __init__(
+        self, spark: SparkSession, lowered: Lowered, frames: dict[str, DataFrame], checkpoint: str | None, follow: bool,
+        buckets: int, trigger_ms: int, options: dict[str, str],
+    ) -> None:  # fmt: skip
+        """Start it."""
+        self.spark, self.follow = spark, follow
+        self._own = checkpoint is None
+        self.path = os.path.abspath(checkpoint or tempfile.mkdtemp(prefix="headrace-"))
+        self.error: Exception | None = None
+        self.query: StreamingQuery | None = None
+        self._seen_batches: set[int] = set()
+        self._ended = threading.Event()
+        self.facts: Checkpoint = open_checkpoint(self.path, lowered, buckets)
+        self.targets: list[Target] = targets_of(spark, lowered, self.path)
+        self._names = {t.query: lowered.finishes[t.query].query.name for t in self.targets}
+        self._spools: list[Spool] = []
+        if self._finished_before(lowered):
+            self._ended.set()
+            return
+        self.lowered, self._spools = spooled(lowered, self.path, follow=follow)
+        self._start(frames, trigger_ms, options)
+        self._thread = threading.Thread(target=self._watch, name="headrace-run", daemon=True)
+        self._thread.start()
+
+    def _finished_before(self, lowered: Lowered) -> bool:
+        """Whether the stored end of input makes this run one with nothing to do."""
+        if not self.facts.ended:
+            return False
+        if self.follow or files_of(lowered.streams) != self.facts.files:
+            raise StateError(
+                f"the run in {self.path!r} has ended: its input was taken to be complete, and now there is more",
+                hint="name a new checkpoint directory; to go on with a source that grows, run with --follow from the start",
+            )
+        return True
+
+    def _start(self, frames: dict[str, DataFrame], trigger_ms: int, options: dict[str, str]) -> None:
+        named = not frames
+        key = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
+        if named:
+            self.spark.conf.set(key, "true")
+        try:
+            layout = Layout.of(self.lowered, self.facts.buckets)
+            tick = any(s.idle is not None or s.end_after is not None for s in self.lowered.streams)
+            control = control_frame(self.spark, self.path, layout, tick=tick)
+            wide = output_frame(
+                self.spark, self.lowered, frames, control, streaming=True, buckets=self.facts.buckets, options=options
+            )
+            counted = wide.observe("headrace", *_observations())
+            self.spark.dataSource.register(HeadraceSink)
+            writer = (
+                finish_all(counted, self.lowered)
+                .writeStream.format("headrace")
+                .option("targets", as_option(self.targets))
+                .option("checkpointLocation", os.path.join(self.path, "spark"))
+                .outputMode("append")
+                .trigger(processingTime=f"{trigger_ms} milliseconds")
+            )
+            self.query = writer.start()
+        finally:
+            if named:
+                self.spark.conf.unset(key)
+
+    def _watch(self) -> None:
+        """Bring bounded input to its end; keep what went wrong."""
+        assert self.query is not None
+        try:
+            if self.follow:
+                self.query.awaitTermination()
+            else:
+                for spool in self._spools:
+                    spool.wait()
+                self.query.processAllAvailable()
+                if self.query.isActive:
+                    say(self.path, ended=True)
+                    self.query.processAllAvailable()
+                    self.facts.ended, self.facts.files = True, files_of(self.lowered.streams)
+                    self.facts.store()
+                    self.query.stop()
+        except (PySparkException, HeadraceError, OSError) as error:
+            self.error = explain_failure(error)
+        failure = self.query.exception()
+        if failure is not None:
+            self.error = explain_failure(failure)
+        for spool in self._spools:
+            spool.stop()
+            self.error = self.error or spool.error
+        self._ended.set()
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended."""
+        return self._ended.is_set()
+
+    def stop(self) -> None:
+        """End after the running batch; what was given out stays, and the checkpoint can be resumed."""
+        if self.query is not None and self.query.isActive:
+            self.query.stop()
+        self._ended.wait(30)
+
+    def wait(self, timeout: float | None = None) -> Run:
+        """Until it has ended; raises what went wrong."""
+        if not self._ended.wait(timeout):
+            raise DataError(f"the run has not ended after {timeout} seconds")
+        if self.error is not None:
+            raise self.error
+        return self
+
+    def poll(self, timeout_s: float) -> list[Event]:
+        """Rows to show and batches done since the last call."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            ended = self.done
+            events = [*self._rows(), *self._progress()]
+            if events or ended or time.monotonic() >= deadline:
+                break
+            time.sleep(min(0.05, timeout_s))
+        if ended and not events and self._own:
+            shutil.rmtree(self.path, ignore_errors=True)
+        return events
+
+    def _rows(self) -> list[Event]:
+        """What console targets have published. A file is deleted once it is shown."""
+        events: list[Event] = []
+        for target in self.targets:
+            if target.format != "arrow":
+                continue
+            for name in sorted(os.listdir(target.path) if os.path.isdir(target.path) else ()):
+                if not name.startswith("batch-"):
+                    continue
+                file = os.path.join(target.path, name)
+                with pa.OSFile(file) as source:
+                    table = pa.ipc.open_file(source).read_all()
+                for batch in table.combine_chunks().to_batches():
+                    events.append(RowsEvent(self._names[target.query], tuple(batch.schema.names), batch))
+                os.remove(file)
+        return events
+
+    def _progress(self) -> list[Event]:
+        if self.query is None:
+            return []
+        events: list[Event] = []
+        for progress in self.query.recentProgress:
+            batch = int(progress["batchId"])
+            observed = (progress.get("observedMetrics") or {}).get("headrace")
+            if batch in self._seen_batches or observed is None:
+                continue
+            self._seen_batches.add(batch)
+            events.append(_progress_event(progress, observed))
+        return events
+
+
+def _observations() -> list[Any]:
+    out = [F.sum(F.when(F.col("q") >= 0, 1).otherwise(0)).alias("rows_out")]
+    for kind, name in enumerate(METRICS):
+        value = F.when((F.col("q") == METRICS_ROW) & (F.col("high") == kind), F.col("ts"))
+        most = name in ("frontier", "newest")
+        out.append((F.max(value) if most else F.sum(value)).alias(name))
+    return out
+
+
+def _progress_event(progress: Any, observed: Any) -> ProgressEvent:
+    seen = {name: observed[name] for name in ("rows_out", *METRICS)}
+    frontier, newest = seen["frontier"], seen["newest"]
+    known = frontier is not None and newest is not None and START_OF_TIME < frontier < END_OF_TIME
+    return ProgressEvent(
+        batch_id=int(progress["batchId"]),
+        rows_in=(seen["admitted"] or 0) + (seen["late"] or 0) + (seen["rejected"] or 0),
+        rows_out=seen["rows_out"] or 0,
+        late=seen["late"] or 0,
+        rejected=seen["rejected"] or 0,
+        frontier_lag_s=max(0.0, (newest - frontier) / 1e6) if known else None,
+        batch_ms=float(progress["durationMs"].get("triggerExecution", 0)),
+        cache_hits=seen["cache_hits"] or 0,
+        cache_misses=seen["cache_misses"] or 0,
+    )
+
+
+__all__ = ["Run", "has_op", "start_run", "start_script"]

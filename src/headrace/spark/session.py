@@ -1,0 +1,50 @@
+"""A Spark session tuned for streams on one machine. A user's own session does without it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from pyspark.sql import SparkSession
+
+# Each line was measured; see spark-notes in decisions/0003.
+STREAMING = {
+    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing."
+    "FileSystemBasedCheckpointFileManager",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
+}
+LOCAL = {
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.locality.wait": "0s",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.driver.extraJavaOptions": "-Xss16m --add-modules=jdk.incubator.vector -Dlog4j2.level=error",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "4g",
+    "spark.sql.streaming.metricsEnabled": "false",
+}
+
+
+def local_session(name: str = "headrace", cores: int | None = None, **settings: str) -> SparkSession:
+    """A session in this process, with the settings that make small micro-batches quick."""
+    cores = cores or min(os.cpu_count() or 2, 8)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    builder = SparkSession.builder.master(f"local[{cores}]").appName(name)
+    for key, value in {**STREAMING, **LOCAL, "spark.sql.shuffle.partitions": str(cores), **settings}.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def require_state_store(spark: SparkSession) -> None:
+    """The setting without which a stateful Python operator cannot run, for a session that is not ours."""
+    key = "spark.sql.streaming.stateStore.providerClass"
+    spark.conf.set(key, STREAMING[key])

@@ -1,0 +1,112 @@
+"""Sources as DataFrames ready to be packed: time, place, why a row is rejected, and the inputs of every stage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from headrace.errors import QueryError
+from headrace.plan.stream import FileSource, FrameSource, Stream
+from headrace.spark.attempt import attempt, can_fail
+from headrace.spark.files import RAW, header_line, read_files
+from headrace.spark.types import CatalystTypes
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from headrace.plan.expr import Expr
+    from headrace.stages.program import Stage
+
+MIN_TIME = -62_135_596_800_000_000  # 0001-01-01
+MAX_TIME = 253_402_300_799_999_999  # 9999-12-31
+HEADER = "#header"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """How the place of a row is known."""
+
+    kind: str  # rows: _low is the place in the file; lines: _low is where the block starts; given; arrival
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A source with its computed columns x0, x1, ..; `inputs[s]` names those of stage s, in order."""
+
+    frame: DataFrame
+    places: Places
+    inputs: dict[int, list[str]]
+
+
+def prepare(
+    spark: SparkSession, stream: Stream, stages: list[tuple[int, Stage]], frame: DataFrame | None, *, streaming: bool,
+    options: dict[str, str],
+) -> Prepared:  # fmt: skip
+    """Read a stream and compute all that its stages need of each row, in the JVM."""
+    match stream.source:
+        case FileSource() as source:
+            base = read_files(spark, stream, source, streaming=streaming, options=options)
+            places = Places("rows" if source.format == "parquet" else "lines")
+            drop = F.expr(header_line(stream, source)) if source.format == "csv" else F.lit(False)
+        case FrameSource() as source:
+            assert frame is not None
+            base, places, drop = _from_frame(stream, source, frame), _places_of(source), F.lit(False)
+        case _:
+            raise QueryError(f"the source {stream.source} must be turned into files first")
+    types = CatalystTypes(spark)
+    exprs: list[Expr] = list(dict.fromkeys(i.expr for _, stage in stages for i in stage.inputs))
+    tried = [e for e in (*exprs, *((stream.timestamp,) if stream.timestamp else ())) if can_fail(e)]
+    names = {e: f"t{i}" for i, e in enumerate(dict.fromkeys(tried))}
+    base = base.select("*", *(attempt(F.expr(e.sql)).alias(n) for e, n in names.items()))
+
+    def value(expr: Expr) -> Column:
+        return F.col(f"{names[expr]}.v") if expr in names else F.expr(expr.sql)
+
+    now = F.unix_micros(F.current_timestamp())
+    ts = now if stream.timestamp is None else _micros(stream, value(stream.timestamp), types)
+    failed = [F.when(F.col(n).isNull(), F.lit(f"the expression {e} failed")) for e, n in names.items()]
+    why = F.coalesce(
+        F.when(drop, F.lit(HEADER)),
+        F.when(F.col(RAW).isNotNull(), F.lit("the row does not fit the schema")),
+        *failed,
+        F.when(ts.isNull(), F.lit(f"the timestamp {stream.timestamp} is NULL")),
+        F.when(~ts.between(MIN_TIME, MAX_TIME), F.lit(f"the timestamp {stream.timestamp} is outside years 1 to 9999")),
+    )
+    text = F.coalesce(F.col(RAW), F.to_json(F.struct(*(F.col(f"`{n}`") for n in stream.schema.names))))
+    columns = [
+        ts.alias("_ts"), now.alias("_now"), F.col("_high"), F.col("_low"), why.alias("_why"),
+        F.when(why.isNotNull(), text).alias("_text"),
+    ]  # fmt: skip
+    places_of = {e: f"x{i}" for i, e in enumerate(exprs)}
+    columns += [value(e).alias(n) for e, n in places_of.items()]
+    inputs = {s: [places_of[i.expr] for i in stage.inputs] for s, stage in stages}
+    return Prepared(base.select(*columns), places, inputs)
+
+
+def _micros(stream: Stream, value: Column, types: CatalystTypes) -> Column:
+    assert stream.timestamp is not None
+    kind = types(stream.timestamp, stream.schema)
+    if kind.startswith("TIMESTAMP") or kind == "DATE":
+        return F.unix_micros(value.cast("timestamp"))
+    if kind in ("TINYINT", "SMALLINT", "INT", "BIGINT"):
+        return F.try_multiply(value.cast("bigint"), F.lit(stream.timestamp_unit).cast("bigint"))
+    raise QueryError(
+        f"TIMESTAMP BY {stream.timestamp} is a {kind}",
+        where=f"stream {stream.name!r}",
+        hint="give a TIMESTAMP, a DATE or an integer",
+    )
+
+
+def _from_frame(stream: Stream, source: FrameSource, frame: DataFrame) -> DataFrame:
+    columns = [F.col(f"`{n}`") for n in stream.schema.names]
+    if source.position is None:
+        high, low = F.lit(0).cast("bigint"), F.lit(0).cast("bigint")
+    else:
+        high, low = (F.col(f"`{c}`").cast("bigint") for c in source.position)
+    return frame.select(*columns, F.lit(None).cast("string").alias(RAW), high.alias("_high"), low.alias("_low"))
+
+
+def _places_of(source: FrameSource) -> Places:
+    return Places("arrival" if source.position is None else "given")

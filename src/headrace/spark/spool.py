@@ -1,0 +1,177 @@
+"""Sources that Spark cannot replay are spooled to files under the checkpoint first; what was spooled is accepted.
+
+Spark's own socket source replays a failed batch empty. A spool file is moved into place whole, and Spark's file source reads it
+exactly once, whatever fails.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+
+from headrace.errors import DataError
+from headrace.generate import SCHEMAS, events, parse_options
+from headrace.plan.stream import FileSource, GenerateSource, HostSource, Stream
+
+if TYPE_CHECKING:
+    from headrace.stages.lower import Lowered
+
+FILE_ROWS = 100_000
+FLUSH_S = 0.2
+
+
+class Spool:
+    """A thread that writes what a source gives to numbered files."""
+
+    def __init__(self, folder: str, name: str) -> None:
+        """Into this folder."""
+        self.folder, self.name = folder, name
+        self.error: Exception | None = None
+        self._stop = threading.Event()
+        os.makedirs(folder, exist_ok=True)
+        self._thread = threading.Thread(target=self._guarded, name=f"spool-{name}", daemon=True)
+        self._thread.start()
+
+    def _guarded(self) -> None:
+        try:
+            self.run()
+        except (OSError, DataError) as error:
+            self.error = error if isinstance(error, DataError) else DataError(str(error), where=f"stream {self.name!r}")
+
+    def run(self) -> None:
+        """Read the source to its end, or until stopped."""
+
+    def next_number(self) -> int:
+        """The number of the next file; numbers go on over restarts."""
+        numbers = [int(n.split(".")[0]) for n in os.listdir(self.folder) if n[0].isdigit()]
+        return max(numbers, default=-1) + 1
+
+    def publish(self, hidden: str, number: int, ending: str) -> None:
+        """Let a finished file be seen."""
+        os.rename(hidden, os.path.join(self.folder, f"{number:012d}.{ending}"))
+
+    def wait(self) -> None:
+        """Until the source has ended."""
+        self._thread.join()
+        if self.error is not None:
+            raise self.error
+
+    def stop(self) -> None:
+        """End soon."""
+        self._stop.set()
+        self._thread.join(5)
+
+
+class SocketSpool(Spool):
+    """Lines from a socket. When the other side goes away, what came is kept; with `follow` it is tried again."""
+
+    def __init__(self, folder: str, stream: Stream, source: HostSource, *, follow: bool) -> None:
+        """Connect and read."""
+        self.source, self.follow = source, follow
+        super().__init__(folder, stream.name)
+
+    def run(self) -> None:
+        """Read until the other side closes."""
+        while not self._stop.is_set():
+            try:
+                connection = socket.create_connection((self.source.host, self.source.port), timeout=5)
+            except OSError as error:
+                if self.follow and self.next_number() > 0:
+                    self._stop.wait(1)
+                    continue
+                raise DataError(
+                    f"cannot connect to {self.source.host}:{self.source.port}: {error}", where=f"stream {self.name!r}",
+                    hint="start the program that sends the rows first",
+                ) from error  # fmt: skip
+            with connection:
+                self._read(connection)
+            if not self.follow:
+                return
+
+    def _read(self, connection: socket.socket) -> None:
+        connection.settimeout(FLUSH_S)
+        rest, due = b"", time.monotonic() + FLUSH_S
+        while not self._stop.is_set():
+            try:
+                piece = connection.recv(1 << 20)
+                if not piece:
+                    break
+                rest += piece
+            except TimeoutError:
+                pass
+            if time.monotonic() >= due or len(rest) > 1 << 22:
+                rest, due = self._write(rest), time.monotonic() + FLUSH_S
+        self._write(rest + b"\n" if rest and not rest.endswith(b"\n") else rest)
+
+    def _write(self, data: bytes) -> bytes:
+        """Publish the whole lines; give back the unfinished one."""
+        lines, newline, rest = data.rpartition(b"\n")
+        if not newline:
+            return data
+        number = self.next_number()
+        hidden = os.path.join(self.folder, f".{number}")
+        with open(hidden, "wb") as file:
+            file.write(lines + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self.publish(hidden, number, "txt")
+        return rest
+
+
+class GeneratorSpool(Spool):
+    """Generated events: all of them at once, or at their own rate with `follow`."""
+
+    def __init__(self, folder: str, stream: Stream, source: GenerateSource, *, follow: bool) -> None:
+        """Generate."""
+        self.source, self.follow = source, follow
+        super().__init__(folder, stream.name)
+
+    def run(self) -> None:
+        """Write files until the rows are all there."""
+        options = parse_options(self.source.kind, self.source.options)
+        total = None if self.follow else options.rows
+        at_once = max(1, min(FILE_ROWS, int(options.rate))) if self.follow else FILE_ROWS
+        sizes = [n for n in os.listdir(self.folder) if n[0].isdigit()]
+        number = len(sizes)
+        first = number * at_once
+        while not self._stop.is_set() and (total is None or first < total):
+            count = at_once if total is None else min(at_once, total - first)
+            hidden = os.path.join(self.folder, f".{number}")
+            pq.write_table(_table(self.source.kind, options, first, count), hidden)
+            self.publish(hidden, number, "parquet")
+            first, number = first + count, number + 1
+            if self.follow:
+                self._stop.wait(count / options.rate)
+
+
+def _table(kind: str, options, first: int, count: int):  # type: ignore[no-untyped-def]
+    import pyarrow as pa
+
+    return pa.Table.from_batches([events(kind, options, first, count)])
+
+
+def spooled(lowered: Lowered, checkpoint: str, *, follow: bool) -> tuple[Lowered, list[Spool]]:
+    """The script with its sockets and generators replaced by the folders they are spooled to."""
+    streams: list[Stream] = []
+    spools: list[Spool] = []
+    for stream in lowered.streams:
+        folder = os.path.join(checkpoint, "spool", stream.name)
+        match stream.source:
+            case HostSource() as source:
+                spools.append(SocketSpool(folder, stream, source, follow=follow))
+                streams.append(replace(stream, source=FileSource(folder, source.format, source.delimiter)))
+            case GenerateSource() as source:
+                spools.append(GeneratorSpool(folder, stream, source, follow=follow))
+                streams.append(replace(stream, source=FileSource(folder, "parquet")))
+            case _:
+                streams.append(stream)
+    return replace(lowered, streams=tuple(streams)), spools
+
+
+__all__ = ["SCHEMAS", "Spool", "spooled"]

@@ -1,0 +1,106 @@
+"""CREATE SCHEMA and CREATE STREAM -> schemas and streams."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.errors import unknown
+from headrace.plan.aggregates import INTEGRAL, base_type
+from headrace.plan.nodes import Scan
+from headrace.plan.schema import Field, Schema
+from headrace.plan.stream import FrameSource, GenerateSource, Stream, Unique
+from headrace.sql.bind_select import bind_select
+from headrace.sql.scope import Scope
+from headrace.sql.sources import generated_schemas
+from headrace.sql.syntax import Columns, CreateDerived, CreateSchema, CreateStream, Name
+
+if TYPE_CHECKING:
+    from headrace.plan.expr import Expr
+    from headrace.sql.catalog import Catalog
+    from headrace.sql.syntax import Timing
+
+NO_TIME = ("BOOLEAN", "BINARY", "ARRAY", "MAP", "STRUCT", "FLOAT", "DOUBLE", "DECIMAL")
+
+
+def bind_schema(statement: CreateSchema, catalog: Catalog) -> None:
+    """Declare a schema."""
+    catalog.add_schema(statement.name, _columns(statement.columns, catalog))
+
+
+def bind_derived(statement: CreateDerived, catalog: Catalog) -> None:
+    """Declare a stream that is the result of a SELECT."""
+    catalog.add_stream(statement.name, bind_select(statement.select, catalog))
+
+
+def bind_stream(statement: CreateStream, catalog: Catalog) -> None:
+    """Declare a base stream."""
+    schema = _shape(statement, catalog)
+    scope = Scope(catalog.text, schema, (statement.name.text,))
+    timing = statement.timing
+    with catalog.text.at(statement.name.span):
+        stream = Stream(
+            name=statement.name.text,
+            source=statement.source,
+            schema=schema,
+            timestamp=_timestamp(timing, scope),
+            timestamp_unit=timing.timestamp_unit or 1_000,
+            delay=timing.delay,
+            idle=timing.idle,
+            ahead=timing.ahead,
+            end_after=timing.end_after,
+            keep=timing.keep,
+            unique=_unique(timing, scope),
+        )
+    catalog.add_stream(statement.name, Scan(stream))
+    catalog.base.append(stream)
+
+
+def _columns(given: Columns, catalog: Catalog) -> Schema:
+    fields = list(catalog.schema(given.parent).fields) if given.parent else []
+    for column in given.columns:
+        with catalog.text.at(column.name.span):
+            fields.append(Field(column.name.text, column.type))
+            Schema(tuple(fields))  # refuses a name that is there twice, at that name
+    return Schema(tuple(fields))
+
+
+def _shape(statement: CreateStream, catalog: Catalog) -> Schema:
+    match statement.columns:
+        case Columns() as columns:
+            return _columns(columns, catalog)
+        case Name() as name:
+            return catalog.schema(name)
+    return _known_columns(statement, catalog)
+
+
+def _known_columns(statement: CreateStream, catalog: Catalog) -> Schema:
+    """Columns that the source brings with it."""
+    match statement.source:
+        case GenerateSource(kind=kind):
+            if kind in (known := generated_schemas()):
+                return known[kind]
+        case FrameSource(name=name):
+            if name in catalog.frames:
+                return catalog.frames[name]
+            raise catalog.text.error(unknown("DataFrame", name, catalog.frames), statement.source_span)
+    hint = "write them behind the name: CREATE STREAM name (card STRING, amount DOUBLE, at TIMESTAMP) SOURCE .."
+    raise catalog.text.error(f"the columns of {statement.name.text!r} are not given", statement.name.span, hint=hint)
+
+
+def _timestamp(timing: Timing, scope: Scope) -> Expr | None:
+    if timing.timestamp is None:
+        return None
+    bound = scope.bind(timing.timestamp, "TIMESTAMP BY")
+    kind = base_type(bound.type_in(scope.schema))
+    if kind in NO_TIME:
+        hint = "it takes a TIMESTAMP, or an integer and its unit: CAST it to one of them"
+        raise scope.text.error(f"TIMESTAMP BY cannot take a {kind}", timing.timestamp.span, hint=hint)
+    if timing.timestamp_unit is not None and kind not in (*INTEGRAL, "UNKNOWN"):
+        raise scope.text.error(f"a unit is for integers, and this is a {kind}", timing.timestamp.span, hint="leave the unit out")
+    return bound
+
+
+def _unique(timing: Timing, scope: Scope) -> Unique | None:
+    if timing.unique_within is None:
+        return None
+    return Unique(tuple(scope.bind(c, "UNIQUE BY") for c in timing.unique_by), timing.unique_within)

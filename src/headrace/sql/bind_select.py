@@ -1,0 +1,227 @@
+"""SELECT -> plan nodes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from headrace.errors import unknown
+from headrace.plan.expr import Expr
+from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate, base_stream, children
+from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
+from headrace.sql.calls import Calls, Group
+from headrace.sql.scope import Scope, aggregate_name, find_over, has_aggregate, place
+from headrace.sql.syntax import FromStream, Item, RangeSpec, RowsSpec, Scalar, Select, Star
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.plan.windows import Window
+    from headrace.sql.catalog import Catalog
+    from headrace.sql.errors import Span, SqlError
+    from headrace.sql.syntax import From, WindowClause
+
+Items = tuple[tuple[str, Expr], ...]
+WINDOW_HINT = "put a window behind the stream, for example [RANGE 5 MINUTES]"
+
+
+def bind_select(select: Select, catalog: Catalog) -> Node:
+    """The plan of a SELECT, without its sink."""
+    node = _relation(select.source, catalog)
+    scope = Scope(catalog.text, node.schema, _qualifiers(select.source), later=_aliases(select))
+    clause = _one_window(select, scope)
+    over = _first_over(select)
+    if (clause or over) and in_arrival_order(node):
+        span = clause.span if clause else select.source.span
+        raise scope.text.error("late and rejected rows stand in the order of arrival, which has no windows", span)
+    if over is not None:
+        return _select_over(select, node, scope, over)
+    if clause is not None:
+        return _select_window(select, clause, node, scope)
+    return _select_plain(select, node, scope)
+
+
+def _relation(source: From, catalog: Catalog) -> Node:
+    if isinstance(source.relation, Select):
+        return bind_select(source.relation, catalog)
+    return _named(source.relation, catalog)
+
+
+def _named(relation: FromStream, catalog: Catalog) -> Node:
+    node = catalog.stream(relation.name)
+    if relation.side is None:
+        return node
+    if not isinstance(node, Scan):
+        hint = f"write {relation.side}({base_stream(node).name})"
+        raise catalog.text.error(
+            f"{relation.name.text!r} is derived: it has no {relation.side} rows of its own", relation.name.span, hint=hint
+        )
+    return Late(node.stream) if relation.side == "late" else Rejected(node.stream)
+
+
+def _qualifiers(source: From) -> tuple[str, ...]:
+    if source.alias is not None:
+        return (source.alias.text,)
+    return (source.relation.name.text,) if isinstance(source.relation, FromStream) else ()
+
+
+def _aliases(select: Select) -> frozenset[str]:
+    return frozenset(i.alias.text.lower() for i in select.items if isinstance(i, Item) and i.alias)
+
+
+def _one_window(select: Select, scope: Scope) -> WindowClause | None:
+    first, second = select.source.window, select.group_window
+    if first and second:
+        raise scope.text.error("there are two windows", second.span, hint="write it behind the stream or behind GROUP BY")
+    return first or second
+
+
+def _first_over(select: Select) -> Span | None:
+    for item in select.items:
+        found = find_over(item.value) if isinstance(item, Item) else None
+        if found is not None and isinstance(item, Item):
+            return place(found, item.value.span)
+    return None
+
+
+def in_arrival_order(node: Node) -> bool:
+    """Whether rows come from `late(s)` or `rejected(s)`, which have no order of time."""
+    return isinstance(node, Late | Rejected) or any(map(in_arrival_order, children(node)))
+
+
+# --- the three kinds of SELECT
+
+
+def _select_plain(select: Select, node: Node, scope: Scope) -> Node:
+    """No window: rows one by one."""
+    text = scope.text
+    for value in [i.value for i in select.items if isinstance(i, Item)] + [v for v in [select.having] if v]:
+        if has_aggregate(text, value):
+            raise text.error("an aggregate over an endless stream needs a window", _call_place(scope, value), hint=WINDOW_HINT)
+    if select.group_by:
+        raise text.error("GROUP BY needs a window and an aggregate", select.group_by[0].span, hint=WINDOW_HINT)
+    if select.having:
+        raise text.error("HAVING needs a window and an aggregate", select.having.span, hint="WHERE filters rows")
+    if select.where:
+        node = Filter(node, scope.condition(select.where, "WHERE"))
+    return _project(select, node, scope, [(i, scope.bind(i.value, "SELECT")) for i in select.items if isinstance(i, Item)])
+
+
+def _select_window(select: Select, clause: WindowClause, node: Node, scope: Scope) -> Node:
+    """A window in square brackets: one row per event, with the aggregates of its group.
+
+    WHERE applies after the window, so it is part of the aggregate and not below it.
+    """
+    if clause.predicate:
+        node = Filter(node, scope.condition(clause.predicate, "WHERE"))
+    where = scope.condition(select.where, "WHERE") if select.where else None
+    keys = tuple(_key(select, key, scope) for key in select.group_by)
+    with scope.text.at(clause.span):
+        calls = Calls(scope, Group(_window(clause, scope), keys))
+    bound = [(i, calls.bind(i.value, name=i.alias.text if i.alias else None)) for i in select.items if isinstance(i, Item)]
+    having = None
+    if select.having:
+        named = {i.alias.text.lower(): e for i, e in bound if i.alias}
+        having = calls.bind(select.having, scope=replace(scope, aliases=named))
+    if not any(calls.found.values()):
+        hint = "without one, leave the window out: every event gives one row"
+        raise scope.text.error("a window needs an aggregate, such as SUM or COUNT", clause.span, hint=hint)
+    with scope.text.at(clause.span):
+        ((group, aggregates),) = calls.found.items()
+        node = WindowAggregate(node, group.window, group.keys, tuple(aggregates), where)
+    if having is not None and select.having is not None:
+        node = Filter(node, scope.check_condition(having, select.having, "HAVING", node.schema))
+    return _project(select, node, scope, bound)
+
+
+def _select_over(select: Select, node: Node, scope: Scope, over: Span) -> Node:
+    """OVER (..): several windows and keys beside each other, in one row per event.
+
+    Here WHERE comes first, as in standard SQL: rows that it drops are in no window.
+    """
+    text = scope.text
+    if select.source.window or select.group_window or select.group_by:
+        raise text.error("OVER (..) cannot be mixed with GROUP BY or a window in square brackets", over)
+    if select.having:
+        raise text.error("HAVING goes with GROUP BY", select.having.span, hint="put the SELECT into FROM (..) and use WHERE")
+    if select.where:
+        node = Filter(node, scope.condition(select.where, "WHERE"))
+    calls = Calls(scope, None, base_stream(node).timestamp)
+    bound = [(i, calls.bind(i.value, name=i.alias.text if i.alias else None)) for i in select.items if isinstance(i, Item)]
+    for group, aggregates in calls.found.items():
+        with text.at(over):
+            node = WindowAggregate(node, group.window, group.keys, tuple(aggregates))
+    return _project(select, node, scope, bound)
+
+
+# --- parts
+
+
+def _window(clause: WindowClause, scope: Scope) -> Window:
+    match clause.spec:
+        case RangeSpec(size=size, lag=lag):
+            return RangeWindow(size, lag)
+        case RowsSpec(rows=rows, partition_by=by):
+            return RowsWindow(rows, tuple(scope.bind(b, "PARTITIONED BY") for b in by))
+    return UnboundedWindow()
+
+
+def _key(select: Select, key: Scalar, scope: Scope) -> Expr:
+    """A key: an expression of the event, or the name of a SELECT item."""
+    if isinstance(key.tree, exp.Literal):
+        raise scope.text.error("GROUP BY takes columns and expressions, not positions", key.span)
+    column = key.tree if isinstance(key.tree, exp.Column) else None
+    if column is not None and len(column.parts) == 1 and not scope.schema.has(column.name):
+        for item in select.items:
+            if isinstance(item, Item) and item.alias and item.alias.text.lower() == column.name.lower():
+                return scope.bind(item.value, "GROUP BY")
+    return scope.bind(key, "GROUP BY")
+
+
+def _call_place(scope: Scope, value: Scalar) -> Span:
+    found = next(n for n in value.tree.walk() if aggregate_name(scope.text, n))
+    return place(found, value.span)
+
+
+def _project(select: Select, node: Node, scope: Scope, bound: Sequence[tuple[Item, Expr]]) -> Node:
+    """The columns of the SELECT; `*` stands for those of the event. No step at all where nothing changes."""
+    values = {id(item): value for item, value in bound}
+    items: list[tuple[str, Expr]] = []
+    for item in select.items:
+        if isinstance(item, Star):
+            _add(items, [(n, Expr.column(n)) for n in _star(item, scope)], scope, item.span)
+        else:
+            span = item.alias.span if item.alias else item.value.span
+            _add(items, [(_spelling(item, values[id(item)], node), values[id(item)])], scope, span)
+    if all(e.as_column == n for n, e in items) and tuple(n for n, _ in items) == node.schema.names:
+        return node
+    with scope.text.at(select.span):
+        return Project(node, tuple(items))
+
+
+def _spelling(item: Item, value: Expr, node: Node) -> str:
+    """A plain column is spelt as it was declared."""
+    name = value.as_column
+    if item.alias is None and name is not None and isinstance(item.value.tree, exp.Column) and node.schema.has(name):
+        return node.schema.field(name).name
+    return item.name
+
+
+def _add(items: list[tuple[str, Expr]], more: list[tuple[str, Expr]], scope: Scope, span: Span) -> None:
+    taken = {n.lower() for n, _ in items}
+    for name, value in more:
+        if name.lower() in taken:
+            raise _twice(scope, name, span)
+        items.append((name, value))
+
+
+def _twice(scope: Scope, name: str, span: Span) -> SqlError:
+    return scope.text.error(f"column {name!r} is there twice", span, hint="give one of them another name with AS")
+
+
+def _star(star: Star, scope: Scope) -> tuple[str, ...]:
+    if star.qualifier and star.qualifier.text.lower() not in map(str.lower, scope.qualifiers):
+        raise scope.text.error(unknown("stream", star.qualifier.text, scope.qualifiers), star.qualifier.span)
+    return scope.schema.names

@@ -1,0 +1,133 @@
+"""Aggregate calls: taken out of expressions, each once, and replaced by the column that will hold the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from headrace.plan.aggregates import Aggregate, Function, function, result_type
+from headrace.plan.expr import Expr
+from headrace.sql.over import frame
+from headrace.sql.scope import Scope, aggregate_name, place
+
+if TYPE_CHECKING:
+    from headrace.plan.windows import Window
+    from headrace.sql.errors import Span
+    from headrace.sql.syntax import Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A window and the keys that it is looked at by: what one WindowAggregate computes."""
+
+    window: Window
+    keys: tuple[Expr, ...]
+
+
+class Calls:
+    """The calls of one SELECT. With a group every call belongs to it; without one every call says OVER (..)."""
+
+    def __init__(self, scope: Scope, group: Group | None, order: Expr | None = None) -> None:
+        """Begin with none; `order` is the time of the stream, the only ORDER BY there is."""
+        self.scope = scope
+        self.group = group
+        self.order = order
+        self.found: dict[Group, list[Aggregate]] = {group: []} if group else {}
+        self.names = {n.lower() for n in scope.schema.names}
+
+    def bind(self, value: Scalar, *, name: str | None = None, scope: Scope | None = None, group: Group | None = None) -> Expr:
+        """An expression over the columns and the results of its calls; `name` is for the result of one that is a call alone."""
+        columns, group = scope or self.scope, group or self.group
+
+        def swap(node: exp.Expr) -> exp.Expr | None:
+            wanted = name if node.parent is None else None
+            if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
+                raise columns.text.error("IGNORE NULLS is not there yet", value.span)
+            if isinstance(node, exp.Window):
+                return self._over(node, columns, value.span, wanted)
+            if isinstance(node, exp.Filter) or aggregate_name(columns.text, node):
+                if group is None:
+                    raise self._without_over(node, value.span)
+                return self._add(group, node, columns, value.span, wanted)
+            return None
+
+        return columns.rewrite(value.tree, value.span, swap)
+
+    def _without_over(self, node: exp.Expr, where: Span) -> Exception:
+        return self.scope.text.error(
+            "an aggregate beside OVER (..) needs an OVER (..) of its own",
+            place(node, where),
+            hint="or use one window for all, with GROUP BY",
+        )
+
+    def _over(self, node: exp.Window, scope: Scope, where: Span, name: str | None) -> exp.Expr:
+        if self.group is not None:
+            raise scope.text.error("OVER (..) cannot be mixed with GROUP BY or a window in square brackets", place(node, where))
+        window, keys = frame(scope, node, where, self.order)
+        return self._add(Group(window, keys), node.this, scope, where, name)
+
+    def _add(self, group: Group, node: exp.Expr, scope: Scope, where: Span, name: str | None) -> exp.Expr:
+        scope = replace(scope, aliases={})  # an aggregate sees columns of the event only
+        condition = None
+        call = node
+        if isinstance(node, exp.Filter):
+            call = node.this
+            condition = _scalar(scope, node.expression.this, place(node.expression.this, where), "FILTER")
+        spelt = aggregate_name(scope.text, call)
+        if spelt is None:
+            raise scope.text.error("FILTER and OVER belong to an aggregate", place(node, where))
+        at = place(call, where)
+        kind, argument = _argument(scope, call, spelt, at)
+        with scope.text.at(at):
+            result_type(kind, argument.type_in(scope.schema) if argument else None)
+            return self._column(group, Aggregate(name or "", kind, argument, condition))
+
+    def _column(self, group: Group, call: Aggregate) -> exp.Expr:
+        """The column that holds the result; a call that is there already is not computed again."""
+        calls = self.found.setdefault(group, [])
+        for known in calls:
+            if replace(known, name="") == replace(call, name=""):
+                return Expr.column(known.name).tree
+        name = call.name if call.name and call.name.lower() not in self.names else self._fresh()
+        self.names.add(name.lower())
+        calls.append(replace(call, name=name))
+        return Expr.column(name).tree
+
+    def _fresh(self) -> str:
+        number = 0
+        while f"_agg{number}" in self.names:
+            number += 1
+        return f"_agg{number}"
+
+
+def _scalar(scope: Scope, tree: exp.Expr, where: Span, clause: str) -> Expr:
+    """An expression below an aggregate, which sees columns of the event only."""
+
+    def refuse(node: exp.Expr) -> exp.Expr | None:
+        if isinstance(node, exp.Window) or aggregate_name(scope.text, node):
+            raise scope.text.error(
+                f"an aggregate cannot stand in {clause}", place(node, where), hint="put the inner SELECT into FROM (..)"
+            )
+        return None
+
+    return scope.rewrite(tree, where, refuse)
+
+
+def _argument(scope: Scope, call: exp.Expr, spelt: str, at: Span) -> tuple[Function, Expr | None]:
+    """The function and the one thing it is called on."""
+    text = scope.text
+    arguments = call.expressions if isinstance(call, exp.Anonymous) else [call.this, *(call.args.get("expressions") or [])]
+    if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
+        if spelt not in ("COUNT", "MIN", "MAX"):
+            raise text.error(f"{spelt}(DISTINCT ..) is not there yet", at, hint="there is COUNT(DISTINCT ..)")
+        spelt = "COUNT_DISTINCT" if spelt == "COUNT" else spelt
+        arguments = arguments[0].expressions
+    if len(arguments) != 1 or arguments[0] is None:
+        raise text.error(f"{spelt} takes one argument", at, hint="COUNT(*) counts rows" if spelt.startswith("COUNT") else None)
+    only = arguments[0]
+    if isinstance(only, exp.Star) or (spelt == "COUNT" and isinstance(only, exp.Literal)):
+        return function(spelt), None
+    inner = "the argument of another"
+    return function(spelt), _scalar(scope, only, at, inner)

@@ -1,0 +1,132 @@
+"""CREATE SCHEMA and CREATE STREAM."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.plan.stream import Bound
+from headrace.plan.time import UNITS
+from headrace.sql.durations import duration
+from headrace.sql.expressions import ends_operand, parse_scalar, read_type, scalars, tokens_of_expression
+from headrace.sql.select import select
+from headrace.sql.sources import source
+from headrace.sql.syntax import Column, Columns, CreateDerived, CreateSchema, CreateStream, Timing
+from headrace.sql.tokens import is_name, words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlglot.tokenizer_core import Token
+
+    from headrace.plan.stream import Source
+    from headrace.sql.errors import Span
+    from headrace.sql.syntax import Name, Scalar, Statement
+    from headrace.sql.tokens import Cursor
+
+CLAUSES = ("SOURCE", "TIMESTAMP BY", "DELAY", "IDLE", "AHEAD", "END AFTER", "KEEP", "UNIQUE BY")
+TIMESTAMP_UNITS = {w: UNITS[u] for u in ("millisecond", "second", "microsecond") for w in (u.upper(), u.upper() + "S")}
+DURATIONS = {"IDLE": "idle", "AHEAD": "ahead", "END AFTER": "end_after", "KEEP": "keep"}
+
+
+def create(cursor: Cursor) -> Statement:
+    """Read a CREATE statement."""
+    cursor.expect("CREATE")
+    if cursor.expect("SCHEMA", "STREAM") == "SCHEMA":
+        name = cursor.name("the name of the schema")
+        return CreateSchema(name, columns(cursor))
+    return _stream(cursor)
+
+
+def columns(cursor: Cursor) -> Columns:
+    """Read `(a INT, ..)` with EXTENDS before or after it."""
+    parent = cursor.name("the schema that is extended") if cursor.accept("EXTENDS") else None
+    cursor.expect("(", what="'(' and columns" if parent else "'(' or EXTENDS")
+    found = [_column(cursor)]
+    while cursor.accept(","):
+        found.append(_column(cursor))
+    cursor.expect(")", what="',' or ')'")
+    if parent is None and cursor.accept("EXTENDS"):
+        parent = cursor.name("the schema that is extended")
+    return Columns(tuple(found), parent)
+
+
+def _column(cursor: Cursor) -> Column:
+    name = cursor.name("the name of a column")
+    return Column(name, read_type(cursor))
+
+
+def _stream(cursor: Cursor) -> Statement:
+    name = cursor.name("the name of the stream")
+    if cursor.accept("AS"):
+        if not cursor.at("SELECT"):
+            raise cursor.expected("SELECT after AS", near=("SELECT",))
+        return CreateDerived(name, select(cursor, nested=True))
+    shape = _shape(cursor)
+    found, where, timing = _clauses(cursor)
+    if not cursor.done:
+        raise cursor.expected("one of " + ", ".join(CLAUSES) + " or the end of the statement", near=CLAUSES)
+    if found is None or where is None:
+        raise cursor.expected(
+            "SOURCE FILE(..), HOST(..) or GENERATE(..), or AS SELECT ..", hint="streams without a source are not there yet"
+        )
+    return CreateStream(name, shape, found, where, timing)
+
+
+def _shape(cursor: Cursor) -> Columns | Name | None:
+    """Columns, the name of a schema, or nothing where the source knows its columns."""
+    if cursor.at("(", "EXTENDS"):
+        return columns(cursor)
+    token = cursor.peek()
+    if token is None or not is_name(token) or cursor.at(*CLAUSES):
+        return None
+    return cursor.name("columns or the name of a schema")
+
+
+def _clauses(cursor: Cursor) -> tuple[Source | None, Span | None, Timing]:
+    """The clauses, in any order, each once."""
+    found: tuple[Source, Span] | None = None
+    values: dict[str, object] = {}
+    seen: set[str] = set()
+    while (here := next((c for c in CLAUSES if cursor.at(c)), None)) is not None:
+        if here in seen:
+            raise cursor.error(f"{here} is there twice")
+        seen.add(here)
+        cursor.expect(here)
+        match here:
+            case "SOURCE":
+                found = source(cursor)
+            case "TIMESTAMP BY":
+                values["timestamp"], values["timestamp_unit"] = _timestamp(cursor)
+            case "DELAY":
+                values["delay"] = (
+                    Bound.UNBOUNDED
+                    if cursor.accept("UNBOUNDED")
+                    else duration(cursor, "a duration, 0 or UNBOUNDED", bare_zero=True)
+                )
+            case "UNIQUE BY":
+                values["unique_by"] = scalars(cursor, "a column", ("WITHIN", *CLAUSES))
+                cursor.expect("WITHIN", what="WITHIN and a duration")
+                values["unique_within"] = duration(cursor, "a duration")
+            case _:
+                values[DURATIONS[here]] = duration(cursor, "a duration")
+    return (*(found or (None, None)), Timing(**values))  # type: ignore[arg-type]
+
+
+def _timestamp(cursor: Cursor) -> tuple[Scalar, int | None]:
+    """An expression, and the unit of it if it is an integer."""
+    taken = tokens_of_expression(cursor, CLAUSES)
+    if not taken:
+        raise cursor.expected("the column or expression that holds the time of an event")
+    unit = TIMESTAMP_UNITS.get(" ".join(words(taken[-1])))
+    if unit is not None and len(taken) > 1 and ends_operand(taken[-2]) and not _in_interval(taken):
+        return parse_scalar(cursor.text, taken[:-1], "an expression", CLAUSES), unit
+    near = ("SECONDS", "MILLISECONDS", "MICROSECONDS", *CLAUSES)
+    return parse_scalar(cursor.text, taken, "an expression", near), None
+
+
+def _in_interval(taken: Sequence[Token]) -> bool:
+    """Whether the unit at the end belongs to an INTERVAL: `.. + INTERVAL 5 SECONDS`, `INTERVAL 1 MINUTE 30 SECONDS`."""
+    at = len(taken) - 2
+    while at > 0 and words(taken[at - 1]) and words(taken[at - 1])[0].rstrip("S").lower() in UNITS:
+        at -= 2
+    return at > 0 and words(taken[at - 1]) == ("INTERVAL",)

@@ -1,0 +1,138 @@
+"""Names in expressions: which columns there are, and an error at the very name that does not exist."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from headrace.errors import unknown
+from headrace.plan.aggregates import base_type
+from headrace.plan.expr import Expr
+from headrace.sql.errors import Span
+from headrace.sql.expressions import COUNTED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from headrace.plan.schema import Schema
+    from headrace.sql.errors import Text
+    from headrace.sql.syntax import Scalar
+
+    Swap = Callable[[exp.Expr], exp.Expr | None]
+
+NESTED = ("STRUCT", "MAP", "VARIANT", "UNKNOWN")
+NOT_CONDITIONS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ",
+                  "BINARY", "ARRAY", "MAP", "STRUCT")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The columns that an expression may use, and what may stand before their dot."""
+
+    text: Text
+    schema: Schema
+    qualifiers: tuple[str, ...] = ()
+    aliases: Mapping[str, Expr] = field(default_factory=dict)  # names of SELECT items, where a clause may use them
+    later: frozenset[str] = frozenset()  # names of SELECT items that this clause cannot use
+
+    def bind(self, value: Scalar, clause: str) -> Expr:
+        """An expression over the columns; aggregates are refused, naming the clause."""
+
+        def refuse(node: exp.Expr) -> exp.Expr | None:
+            if isinstance(node, exp.Window) or aggregate_name(self.text, node):
+                hint = "HAVING sees aggregates" if clause == "WHERE" else None
+                raise self.text.error(f"an aggregate cannot stand in {clause}", place(node, value.span), hint=hint)
+            return None
+
+        return self.rewrite(value.tree, value.span, refuse)
+
+    def condition(self, value: Scalar, clause: str) -> Expr:
+        """Bind a predicate."""
+        return self.check_condition(self.bind(value, clause), value, clause)
+
+    def check_condition(self, bound: Expr, value: Scalar, clause: str, schema: Schema | None = None) -> Expr:
+        """Refuse what is certainly no condition."""
+        kind = base_type(bound.type_in(schema or self.schema))
+        if kind in NOT_CONDITIONS:
+            raise self.text.error(f"{clause} takes a condition, and this is a {kind}", value.span)
+        return bound
+
+    def rewrite(self, tree: exp.Expr, where: Span, swap: Swap) -> Expr:
+        """Replace nodes for which `swap` gives something, and look up the columns of the rest."""
+
+        def visit(node: exp.Expr) -> exp.Expr:
+            swapped = swap(node)
+            if swapped is not None:
+                return swapped
+            return self.column(node, where) if isinstance(node, exp.Column) else node
+
+        with self.text.at(where):
+            bound = tree.transform(visit)
+            found = Expr.of(bound)
+            if set(found.columns) != {
+                c.name for c in bound.find_all(exp.Column)
+            }:  # sqlglot writes what it reads otherwise: `0 . x`
+                raise self.text.error("this is not an expression that can be written down again", where)
+            return found
+
+    def column(self, node: exp.Column, where: Span) -> exp.Expr:
+        """Look a column up: `a`, `s.a`, or a field of a struct `a.b`, which becomes `(a).b`."""
+        parts = [p for p in node.parts if isinstance(p, exp.Identifier)]
+        if len(parts) > 1 and parts[0].name.lower() in map(str.lower, self.qualifiers):
+            parts = parts[1:]
+        first, rest = parts[0], parts[1:]
+        name = first.name
+        if not rest and name.lower() in self.aliases:
+            named = self.aliases[name.lower()].tree
+            return named if isinstance(named, exp.Column) else exp.paren(named)
+        if not self.schema.has(name):
+            raise self._unknown(first, where, qualified=bool(rest))
+        found = self.schema.field(name)
+        if rest and base_type(found.type) not in NESTED:
+            raise self.text.error(
+                f"{name!r} is neither a stream that is read here nor a column with fields", place(first, where), hint=self._hint()
+            )
+        tree: exp.Expr = Expr.column(found.name).tree
+        for part in rest:
+            tree = exp.Dot(this=tree if isinstance(tree, exp.Dot) else exp.paren(tree), expression=part.copy())
+        return tree
+
+    def _unknown(self, part: exp.Expr, where: Span, *, qualified: bool) -> Exception:
+        name = part.name
+        if qualified:
+            return self.text.error(unknown("stream or column", name, (*self.qualifiers, *self.schema.names)), place(part, where))
+        hint = None
+        if name.lower() in self.later:
+            hint = f"{name} is a name of the SELECT, which this clause comes before: repeat the expression"
+        return self.text.error(unknown("column", name, self.schema.names), place(part, where), hint=hint)
+
+    def _hint(self) -> str:
+        return f"streams read here: {', '.join(self.qualifiers) or 'none'}"
+
+
+def place(node: exp.Expr, default: Span) -> Span:
+    """Where a node stands, as far as sqlglot kept it: its own place, or its first name's."""
+    for part in (node, *node.find_all(exp.Identifier, exp.Func, exp.Literal)):
+        if "start" in part.meta:
+            return Span(part.meta["start"], part.meta["end"] + 1)
+    return default
+
+
+def aggregate_name(text: Text, node: exp.Expr) -> str | None:
+    """The name of the aggregate function that a node calls, as written; None for anything else."""
+    if not isinstance(node, exp.Func) or "start" not in node.meta:
+        return None
+    name = text.slice(Span(node.meta["start"], node.meta["end"] + 1)).upper()
+    return name if name in COUNTED else None
+
+
+def has_aggregate(text: Text, value: Scalar) -> bool:
+    """Whether an expression calls an aggregate, with or without OVER."""
+    return any(aggregate_name(text, node) for node in value.tree.walk())
+
+
+def find_over(value: Scalar) -> exp.Window | None:
+    """The first `OVER (..)` of an expression."""
+    return value.tree.find(exp.Window)

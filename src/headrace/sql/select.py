@@ -1,0 +1,205 @@
+"""SELECT: items, FROM, WHERE, GROUP BY, HAVING, EMIT, INTO."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from headrace.sql.errors import one_of
+from headrace.sql.expressions import ends_operand, parse_scalar, scalar, scalars, tokens_of_expression
+from headrace.sql.sinks import emit, into
+from headrace.sql.syntax import EmitClause, From, FromStream, IntoClause, Item, Name, Scalar, Select, Star
+from headrace.sql.tokens import is_name, span, words
+from headrace.sql.windows import NOT_YET, at_window, window
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlglot.tokenizer_core import Token
+
+    from headrace.sql.syntax import WindowClause
+    from headrace.sql.tokens import Cursor
+
+CLAUSES = ("WHERE", "GROUP BY", "HAVING", "EMIT", "INTO")
+# Clauses of other SQLs, and what to do instead.
+ABSENT = {
+    "ORDER BY": "a stream has no end to sort; EMIT FINAL IN ORDER gives rows in the order of time",
+    "LIMIT": "a stream has no first rows",
+    "UNION": "read the streams in queries of their own",
+    "JOIN": "joins are not there yet",
+    "CROSS JOIN": "joins are not there yet",
+    "LEFT JOIN": "joins are not there yet",
+    "INNER JOIN": "joins are not there yet",
+    "QUALIFY": "put the SELECT into FROM (..) and use WHERE",
+    "ACTIVATED BY": "ACTIVATED BY is not there yet",
+    "WITH": "settings of a query are not there yet",
+    "WINDOW": "write the window in OVER (..) or in square brackets",
+}
+UNIT_BEFORE = (TokenType.NUMBER, TokenType.STRING)
+
+
+def select(cursor: Cursor, *, prefix: IntoClause | None = None, nested: bool = False) -> Select:
+    """Read a SELECT; `prefix` is the target of INSERT INTO, `nested` a sub-select or derived stream, which has no sink."""
+    start = cursor.index
+    cursor.expect("SELECT")
+    if cursor.at("DISTINCT"):
+        raise cursor.error(
+            "SELECT DISTINCT is not there yet", hint="UNIQUE BY .. WITHIN .. in CREATE STREAM drops rows that come twice"
+        )
+    items = _items(cursor)
+    cursor.expect("FROM", what="',' or FROM" if not cursor.at(*CLAUSES) else "FROM")
+    source = _from(cursor)
+    where = scalar(cursor, "a condition", CLAUSES[1:]) if cursor.accept("WHERE") else None
+    group_by, group_window = _group_by(cursor)
+    having = scalar(cursor, "a condition", CLAUSES[3:]) if cursor.accept("HAVING") else None
+    emits, target = _ends(cursor, prefix, nested=nested)
+    _finish(cursor, nested=nested, seen=(where, group_by, having, emits, target))
+    return Select(items, source, where, group_by, group_window, having, emits, target, cursor.since(start))
+
+
+def _items(cursor: Cursor) -> tuple[Item | Star, ...]:
+    items = [_item(cursor)]
+    while cursor.accept(","):
+        items.append(_item(cursor))
+    return tuple(items)
+
+
+def _item(cursor: Cursor) -> Item | Star:
+    star = _star(cursor)
+    if star is not None:
+        return star
+    taken = tokens_of_expression(cursor, ("AS", *CLAUSES))
+    if not taken:
+        raise cursor.expected("a column or expression")
+    alias = cursor.name("a name after AS") if cursor.accept("AS") else None
+    if alias is None and _ends_in_alias(taken):
+        alias, taken = Name(taken[-1].text, span(taken[-1])), taken[:-1]
+    value = parse_scalar(cursor.text, taken, "a column or expression", ("','", "AS", "FROM"))
+    return Item(value, alias, alias.text if alias else _written_name(cursor, value))
+
+
+def _ends_in_alias(taken: Sequence[Token]) -> bool:
+    """`amount a`: a name right after a complete operand, which is not the unit of an INTERVAL."""
+    if len(taken) < 2 or not is_name(taken[-1]) or taken[-1].token_type not in (TokenType.VAR, TokenType.IDENTIFIER):
+        return False
+    if taken[-2].token_type in UNIT_BEFORE and any(words(t) == ("INTERVAL",) for t in taken[-7:-2]):
+        return False
+    return ends_operand(taken[-2]) and words(taken[-2]) not in (("IGNORE",), ("RESPECT",))
+
+
+def _written_name(cursor: Cursor, value: Scalar) -> str:
+    """A column keeps its name; any other expression is called what is written there."""
+    if isinstance(value.tree, exp.Column | exp.Dot):
+        return value.tree.name
+    return " ".join(cursor.text.slice(value.span).split())
+
+
+def _star(cursor: Cursor) -> Star | None:
+    start = cursor.index
+    first, dot, last = cursor.peek(), cursor.peek(1), cursor.peek(2)
+    qualifier = None
+    if first and dot and last and is_name(first) and dot.text == "." and last.token_type is TokenType.STAR:
+        qualifier = Name(first.text, span(first))
+        cursor.index += 2
+    if not cursor.at("*"):
+        return None
+    cursor.index += 1
+    if cursor.at("EXCEPT"):
+        raise cursor.error("EXCEPT is not there yet", hint="list the columns")
+    return Star(qualifier, cursor.since(start))
+
+
+def _from(cursor: Cursor) -> From:
+    start = cursor.index
+    relation = _relation(cursor)
+    clause = window(cursor) if cursor.at("[") else None
+    alias = _alias(cursor)
+    if clause is None and cursor.at("["):
+        clause = window(cursor)
+    if cursor.at(","):
+        raise cursor.error("joins are not there yet", hint="read one stream, or give several windows with OVER")
+    return From(relation, clause, alias, cursor.since(start))
+
+
+def _relation(cursor: Cursor) -> FromStream | Select:
+    if cursor.accept("("):
+        inner = select(cursor, nested=True)
+        cursor.expect(")")
+        return inner
+    name = cursor.name("a stream or a SELECT in brackets")
+    if not cursor.at("("):
+        return FromStream(name)
+    if name.text.lower() not in ("late", "rejected"):
+        raise cursor.text.error(f"there is no {name.text}(..) of a stream", name.span, hint="there are late(s) and rejected(s)")
+    cursor.expect("(")
+    inner_name = cursor.name("the name of a stream")
+    cursor.expect(")")
+    return FromStream(inner_name, name.text.lower())
+
+
+def _alias(cursor: Cursor) -> Name | None:
+    if cursor.accept("AS"):
+        return cursor.name("a name after AS")
+    token = cursor.peek()
+    if (
+        token is None
+        or not is_name(token)
+        or cursor.at(*CLAUSES, *ABSENT)
+        or token.token_type not in (TokenType.VAR, TokenType.IDENTIFIER)
+    ):
+        return None
+    after = cursor.peek(1)
+    if after is not None and not (
+        after.text in ("[", ")", ",") or any(w in words(after)[:1] for w in ("WHERE", "GROUP", "HAVING", "EMIT", "INTO"))
+    ):
+        return None  # more likely a misspelt clause: let the complaint be about that
+    return cursor.name("a name")
+
+
+def _group_by(cursor: Cursor) -> tuple[tuple[Scalar, ...], WindowClause | None]:
+    if not cursor.accept("GROUP BY"):
+        return (), None
+    if cursor.at(*NOT_YET, "ALL", "ROLLUP", "CUBE", "GROUPING SETS") and cursor.peek(1) is None:
+        raise cursor.expected("columns to group by")
+    keys = () if at_window(cursor) else scalars(cursor, "a column to group by", CLAUSES[2:], at_window)
+    clause = window(cursor) if cursor.at("[") else None
+    if clause is not None and cursor.at("["):
+        raise cursor.error("there are two windows", hint="one is enough")
+    return keys, clause
+
+
+def _ends(cursor: Cursor, prefix: IntoClause | None, *, nested: bool) -> tuple[EmitClause | None, IntoClause | None]:
+    """EMIT and INTO, in any order, each once."""
+    emits: EmitClause | None = None
+    target = prefix
+    while cursor.at("EMIT", "INTO"):
+        if nested:
+            raise cursor.error(
+                "EMIT and INTO belong to the query that has a sink", hint="put them at the end of the outer SELECT"
+            )
+        if cursor.at("EMIT"):
+            if emits is not None:
+                raise cursor.error("EMIT is there twice")
+            emits = emit(cursor)
+        elif target is not None:
+            raise cursor.error("INTO is there twice" if prefix is None else "INSERT INTO has named the target already")
+        else:
+            target = into(cursor)
+    return emits, target
+
+
+def _finish(cursor: Cursor, *, nested: bool, seen: tuple[object, ...]) -> None:
+    """Nothing may follow but the end, or the bracket of a sub-select; say which clauses could."""
+    if cursor.done or (nested and cursor.at(")")):
+        return
+    for phrase, reason in ABSENT.items():
+        if cursor.at(phrase):
+            raise cursor.error(f"{phrase} cannot stand here", hint=reason)
+    last = max((i for i, s in enumerate(seen) if s), default=-1)
+    still = [c for i, c in enumerate(CLAUSES) if i > last or (i >= 3 and not seen[i])]
+    misplaced = next((c for c in CLAUSES if cursor.at(c)), None)
+    if misplaced:
+        raise cursor.error(f"{misplaced} is out of order", hint=f"the order is {', '.join(CLAUSES)}")
+    raise cursor.expected(one_of([*still, "the end of the statement"]), near=still)

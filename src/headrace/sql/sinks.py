@@ -1,0 +1,93 @@
+"""EMIT and INTO: what leaves, when, and where to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.plan.query import ConsoleSink, Emit, FileSink, StreamSink, TableSink
+from headrace.sql.syntax import EmitClause, IntoClause
+
+if TYPE_CHECKING:
+    from headrace.plan.query import Sink
+    from headrace.sql.tokens import Cursor
+
+FORMATS = ("parquet", "csv", "json")
+ENDINGS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
+LEVELS = {"CHANGES": Emit.CHANGES, "FINAL IN ORDER": Emit.FINAL_IN_ORDER, "FINAL": Emit.FINAL}
+
+
+def emit(cursor: Cursor) -> EmitClause:
+    """Read `EMIT CHANGES | FINAL | FINAL IN ORDER [USING OPTIMISTIC]`."""
+    start = cursor.index
+    cursor.expect("EMIT")
+    if cursor.at("ADAPTIVE"):
+        raise cursor.error("EMIT ADAPTIVE is not there yet", hint="use CHANGES, FINAL or FINAL IN ORDER")
+    level = LEVELS[cursor.expect(*LEVELS, what="CHANGES, FINAL or FINAL IN ORDER")]
+    if cursor.at("IN"):
+        cursor.index += 1
+        raise cursor.expected("ORDER after IN")
+    if cursor.at("USING"):
+        _using(cursor, level)
+    return EmitClause(level, cursor.since(start))
+
+
+def _using(cursor: Cursor, level: Emit) -> None:
+    if level is not Emit.FINAL_IN_ORDER:
+        raise cursor.error("USING chooses how rows are put in order, and belongs to EMIT FINAL IN ORDER")
+    cursor.expect("USING")
+    for way in ("KSLACK", "BUFFERED"):
+        if cursor.at(way):
+            raise cursor.error(f"USING {way} is not there yet", hint="leave it out, or write USING OPTIMISTIC")
+    cursor.expect("OPTIMISTIC", what="OPTIMISTIC")
+
+
+def into(cursor: Cursor) -> IntoClause:
+    """Read `INTO name | FILE('path', 'format') | TABLE name | CONSOLE`."""
+    start = cursor.index
+    cursor.expect("INTO")
+    return IntoClause(target(cursor), cursor.since(start))
+
+
+def target(cursor: Cursor) -> Sink:
+    """Read what stands after INTO."""
+    if cursor.at("FILE"):
+        after = cursor.peek(1)
+        if after is not None and after.text == "(":
+            return _file(cursor)
+    if cursor.accept("CONSOLE"):
+        return ConsoleSink()
+    if cursor.accept("TABLE"):
+        return TableSink(dotted(cursor, "the name of a table"))
+    name = cursor.name("the name of a stream, FILE('path'), TABLE name or CONSOLE")
+    if cursor.at("("):
+        raise cursor.error(
+            f"{name.text}(..) is no place to write to", hint="there are a name, FILE('path'), TABLE name and CONSOLE"
+        )
+    return StreamSink(name.text)
+
+
+def dotted(cursor: Cursor, what: str) -> str:
+    """Read a name with its catalog and database, if given."""
+    parts = [cursor.name(what).text]
+    while cursor.accept("."):
+        parts.append(cursor.name(what).text)
+    return ".".join(parts)
+
+
+def _file(cursor: Cursor) -> FileSink:
+    cursor.expect("FILE")
+    cursor.expect("(")
+    path = cursor.string("a path in quotes").text
+    kind = file_format(path)
+    if cursor.accept(","):
+        written = cursor.string("a format in quotes: 'parquet', 'csv' or 'json'")
+        kind = written.text.lower()
+        if kind not in FORMATS:
+            raise cursor.text.error(f"FILE cannot write {written.text!r}", written.span, hint="parquet, csv or json")
+    cursor.expect(")")
+    return FileSink(path, kind)
+
+
+def file_format(path: str, default: str = "parquet") -> str:
+    """The format that the ending of a path names."""
+    return next((kind for ending, kind in ENDINGS.items() if path.lower().endswith(ending)), default)

@@ -1,0 +1,189 @@
+"""What the statements of a script say, as frozen values with their place in the text; names are not looked up yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from headrace.plan.query import Emit, Sink
+    from headrace.plan.stream import Bound, Source
+    from headrace.sql.errors import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name or string, and where it stands."""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """An expression as sqlglot reads it. The tree is shared and never changed: copy before rewriting."""
+
+    tree: exp.Expr = field(compare=False)
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a schema."""
+
+    name: Name
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Columns between brackets, and the schema they extend."""
+
+    columns: tuple[Column, ...]
+    parent: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RangeSpec:
+    """`RANGE size LAG lag`, in microseconds."""
+
+    size: int
+    lag: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RowsSpec:
+    """`ROWS n PARTITIONED BY ..`."""
+
+    rows: int
+    partition_by: tuple[Scalar, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnboundedSpec:
+    """`UNBOUNDED`."""
+
+
+WindowSpec = RangeSpec | RowsSpec | UnboundedSpec
+
+
+@dataclass(frozen=True, slots=True)
+class WindowClause:
+    """A window in square brackets; `predicate` applies before it."""
+
+    spec: WindowSpec
+    predicate: Scalar | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class FromStream:
+    """A stream by name, or `late(name)`, `rejected(name)`."""
+
+    name: Name
+    side: str | None = None  # None | late | rejected
+
+
+@dataclass(frozen=True, slots=True)
+class From:
+    """What a SELECT reads."""
+
+    relation: FromStream | Select
+    window: WindowClause | None
+    alias: Name | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Star:
+    """`*` or `s.*`."""
+
+    qualifier: Name | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One column of a SELECT; `name` is the alias, or what stands there."""
+
+    value: Scalar
+    alias: Name | None
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class EmitClause:
+    """`EMIT ..`."""
+
+    emit: Emit
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class IntoClause:
+    """`INTO ..`."""
+
+    sink: Sink
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """A SELECT with its sink, if it has one."""
+
+    items: tuple[Item | Star, ...]
+    source: From
+    where: Scalar | None
+    group_by: tuple[Scalar, ...]
+    group_window: WindowClause | None  # the window written after GROUP BY
+    having: Scalar | None
+    emit: EmitClause | None
+    into: IntoClause | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The clauses of CREATE STREAM about time and disorder; None where there is none."""
+
+    timestamp: Scalar | None = None
+    timestamp_unit: int | None = None
+    delay: int | Bound | None = None
+    idle: int | None = None
+    ahead: int | None = None
+    end_after: int | None = None
+    keep: int | None = None
+    unique_by: tuple[Scalar, ...] = ()
+    unique_within: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSchema:
+    """`CREATE SCHEMA name (..) EXTENDS parent`."""
+
+    name: Name
+    columns: Columns
+
+
+@dataclass(frozen=True, slots=True)
+class CreateStream:
+    """`CREATE STREAM name columns SOURCE ..`; `columns` is given, named, or known from the source."""
+
+    name: Name
+    columns: Columns | Name | None
+    source: Source
+    source_span: Span
+    timing: Timing
+
+
+@dataclass(frozen=True, slots=True)
+class CreateDerived:
+    """`CREATE STREAM name AS SELECT ..`."""
+
+    name: Name
+    select: Select
+
+
+Statement = CreateSchema | CreateStream | CreateDerived | Select

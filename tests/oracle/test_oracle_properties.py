@@ -1,0 +1,42 @@
+"""The oracle against itself: what it calls final never changes, and each row ends in one place."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+
+from hypothesis import HealthCheck, given, settings
+
+from headrace.oracle.evaluate import expected_after_each_batch
+from headrace.plan.query import Emit
+from headrace.testing.rows import canonical_row
+from headrace.testing.strategies import cases
+
+
+def bag(rows):
+    return Counter((key, canonical_row(row)) for key, row in rows)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(cases(most_queries=1))
+def test_what_is_final_stays_and_the_end_is_complete(case):
+    query = replace(case.script.queries[0], emit=Emit.CHANGES)
+    expected = expected_after_each_batch(query, case.batches)
+    for earlier, later in pairwise(expected):
+        assert earlier.outcome.frontier <= later.outcome.frontier
+        assert bag(earlier.final) <= bag(later.final)
+        assert bag(earlier.final) <= bag(earlier.changes)
+        past = [key for key, _ in later.final]
+        new = past[len(earlier.final) :]
+        assert past == sorted(past)
+        assert not earlier.final or not new or earlier.final[-1][0] < new[0]
+    assert expected[-1].final == expected[-1].changes
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(cases(most_queries=1))
+def test_each_row_is_admitted_late_or_rejected(case):
+    outcomes = [e.outcome for e in expected_after_each_batch(case.script.queries[0], case.batches)]
+    for batch, outcome in zip(case.batches, outcomes, strict=False):
+        assert len(batch.rows["payments"]) == len(outcome.admitted) + len(outcome.late) + len(outcome.rejected)
+    positions = [e.key[1:] for o in outcomes for e in (*o.admitted, *o.late, *o.rejected)]
+    assert len(positions) == len(set(positions))

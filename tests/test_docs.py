@@ -1,0 +1,204 @@
+"""Every block of the documentation is held against the code.
+
+A fence says what it is by its first line:
+
+    ```sql                 must parse (after the page's hidden SQL)
+    ```sql error           must be refused; a ```text block right after it is the message, word for word
+    ```sql file=x.cql      must parse, and is also written to a file for the commands of the page
+    ```csv file=x.csv      is written to a file
+    ```python              must compile
+    ```python run          is run; blocks of a page share their names
+    ```python spark        is run where there is Spark, with `spark` in its names
+    ```console run         commands after `$`, run in order; the lines below must be what they print on standard output
+    ```console spark       the same, where there is Spark
+    ```console             is not run: set-up of a machine, and commands that never end
+
+Hidden set-up stands in HTML comments: `<!-- sql setup`, `<!-- python setup`, `<!-- python spark setup`, `<!-- file x.csv`,
+each on a line of its own, and `-->`. SQL set-up holds for the blocks below it, up to the next.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from headrace.errors import QueryError
+from headrace.plan.nodes import Scan
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+_BLOCK = re.compile(
+    r"^```(?P<info>\S[^\n]*)\n(?P<body>.*?)^```$|^<!-- (?P<hidden>(?:sql|python|file)[^\n]*)\n(?P<code>.*?)^-->$", re.M | re.S
+)
+_LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
+
+
+@dataclass(frozen=True)
+class Block:
+    page: Path
+    line: int
+    info: tuple[str, ...]
+    body: str
+    sql: str = ""  # hidden SQL in force
+
+    @property
+    def kind(self) -> str:
+        return " ".join(w for w in self.info if "=" not in w)
+
+    @property
+    def file(self) -> str | None:
+        return next((w.removeprefix("file=") for w in self.info if w.startswith("file=")), None)
+
+    def __str__(self) -> str:
+        return f"{self.page.name}:{self.line}"
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    found, sql = [], ""
+    for match in _BLOCK.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        hidden = match["hidden"]
+        if hidden is None:
+            found.append(Block(page, line, tuple(match["info"].split()), match["body"], sql))
+        elif hidden == "sql setup":
+            sql = match["code"]
+        elif hidden.startswith("file "):
+            found.append(Block(page, line, ("hidden", f"file={hidden[5:]}"), match["code"]))
+        else:
+            found.append(Block(page, line, ("python", "spark" if "spark" in hidden else "run"), match["code"]))
+    return found
+
+
+ALL = [block for page in PAGES if page.exists() for block in blocks(page)]
+
+
+def of(*kinds: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("block", [b for b in ALL if b.kind in kinds], ids=str)
+
+
+def parse(block: Block):
+    """Hidden streams are handed in, not put in front, so that places in messages are those of the block."""
+    from headrace.sql import parse_script
+
+    hidden = parse_script(block.sql, "set-up").streams if block.sql else ()
+    return parse_script(block.body, "script", streams={stream.name: Scan(stream) for stream in hidden})
+
+
+@of("sql")
+def test_sql_parses(block):
+    parse(block)
+
+
+@of("sql error")
+def test_sql_that_is_refused_is_refused(block):
+    with pytest.raises(QueryError) as caught:
+        parse(block)
+    after = next((b for a, b in pairwise(ALL) if a == block), None)
+    if after and after.page == block.page and after.kind == "text":
+        assert str(caught.value) == after.body.rstrip("\n")
+
+
+@of("python", "python run", "python spark")
+def test_python_compiles(block):
+    compile(block.body, str(block), "exec")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_page_runs(page, tmp_path, monkeypatch):
+    run_page(page, tmp_path, monkeypatch, {"run"}, {})
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if any(b.page == p and "spark" in b.info for b in ALL)], ids=lambda p: p.name)
+def test_page_runs_on_spark(page, tmp_path, monkeypatch, spark):
+    run_page(page, tmp_path, monkeypatch, {"run", "spark"}, {"spark": spark})
+
+
+def run_page(page, folder, monkeypatch, modes, names):
+    """Run the blocks of a page in order, in a folder of its own."""
+    monkeypatch.chdir(folder)
+    for block in (b for b in ALL if b.page == page):
+        if block.file:
+            Path(block.file).parent.mkdir(parents=True, exist_ok=True)
+            Path(block.file).write_text(block.body, encoding="utf-8")
+        match block.kind.split():
+            case ["python", mode] if mode in modes:
+                exec(compile(block.body, str(block), "exec"), names)
+            case ["console", mode] if mode in modes:
+                for command, expected in commands(block.body):
+                    assert output(command) == expected, f"{block}: {command}"
+
+
+def commands(body: str) -> list[tuple[str, str]]:
+    """The commands of a console block, each with the lines printed below it."""
+    return [(part.partition("\n")[0], part.partition("\n")[2].strip("\n")) for part in re.split(r"^\$ ", body, flags=re.M)[1:]]
+
+
+def output(command: str) -> str:
+    """Standard output of a `headrace` command, as a script would see it."""
+    program, *arguments = shlex.split(command)
+    assert program == "headrace", f"only headrace commands are run, not {program}"
+    line = [sys.executable, "-m", "headrace.cli", *arguments]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, env=os.environ | {"COLUMNS": "120"})
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip("\n")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page):
+    missing = [link for link in _LINK.findall(page.read_text(encoding="utf-8")) if not (page.parent / link).exists()]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_make_targets_exist(page):
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+    assert set(re.findall(r"`make ([a-z-]+)", page.read_text(encoding="utf-8"))) <= targets
+
+
+def test_the_kinds_of_blocks_are_known():
+    known = {
+        "sql",
+        "sql error",
+        "csv",
+        "python",
+        "python run",
+        "python spark",
+        "console",
+        "console run",
+        "console spark",
+        "text",
+        "hidden",
+    }
+    assert {b.kind for b in ALL} <= known
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.cql")), ids=lambda p: p.name)
+def test_examples_parse(path):
+    from headrace.sql import parse_script
+
+    assert parse_script(path.read_text(encoding="utf-8"), path.name).queries
+
+
+def with_doctests() -> list[str]:
+    sources = (p for p in sorted((ROOT / "src" / "headrace").rglob("*.py")) if p.parent.name != "spark")
+    return [
+        ".".join(p.relative_to(ROOT / "src").with_suffix("").parts) for p in sources if ">>>" in p.read_text(encoding="utf-8")
+    ]
+
+
+@pytest.mark.parametrize("module", with_doctests())
+def test_examples_in_docstrings(module):
+    failed, tried = doctest.testmod(importlib.import_module(module))
+    assert failed == 0
+    assert tried > 0
