@@ -111,8 +111,8 @@ def test_a_second_filter_is_added():
 
 def test_the_clauses_of_a_stream(df):
     stream = hr.stream(
-        df, timestamp="id", timestamp_unit="seconds", delay="unbounded", name="p", idle="1 minute", ahead=timedelta(hours=1), end_after="5 s",
-        keep="7 days", unique_by=["card", "id"], unique_within="1 minute", position=("merchant", "id"),
+        df, timestamp="id", timestamp_unit="seconds", delay="unbounded", name="p", idle="1 minute", ahead=timedelta(hours=1),
+        end_after="5 s", keep="7 days", unique_by=["card", "id"], unique_within="1 minute", position=("merchant", "id"),
     ).node.stream  # fmt: skip
     assert stream.source == FrameSource("p", ("merchant", "id"))
     assert (stream.delay, stream.timestamp_unit) == (Bound.UNBOUNDED, 1_000_000)

@@ -24,6 +24,7 @@ def test_every_rule_has_a_file_of_its_name_and_an_example_that_holds(rule):
     assert not failed
 
 
+INNER = "SELECT *, SUM(amount) AS t FROM payments [RANGE 3 SECONDS] GROUP BY card"
 QUERIES = [
     "SELECT * FROM payments",
     "SELECT card, amount * 2 AS x FROM (SELECT card, amount FROM payments WHERE amount > 3) WHERE card <> 'a'",
@@ -31,14 +32,15 @@ QUERIES = [
     "SELECT card, COUNT(*) AS n FROM payments [ROWS 3] WHERE amount > 3 GROUP BY card",
     "SELECT id, MAX(amount) AS m FROM payments [ROWS 2 PARTITIONED BY card] WHERE amount > 3",
     "SELECT id, LAST(amount) AS m FROM payments [UNBOUNDED] WHERE amount > 3 GROUP BY card",
-    "SELECT *, COUNT(*) AS n FROM (SELECT *, SUM(amount) AS t FROM payments [RANGE 3 SECONDS] GROUP BY card) [RANGE 3 SECONDS] GROUP BY card",
-    "SELECT *, MAX(t) AS n FROM (SELECT *, SUM(amount) AS t FROM payments [RANGE 3 SECONDS] GROUP BY card) [RANGE 3 SECONDS] GROUP BY card",
+    f"SELECT *, COUNT(*) AS n FROM ({INNER}) [RANGE 3 SECONDS] GROUP BY card",
+    f"SELECT *, MAX(t) AS n FROM ({INNER}) [RANGE 3 SECONDS] GROUP BY card",
     "SELECT id, t FROM (SELECT id, SUM(amount) AS t, MIN(amount) AS l FROM payments [ROWS 3] GROUP BY card) WHERE t > 5",
     "SELECT id FROM (SELECT id, COUNT(*) AS n FROM payments [RANGE 2 SECONDS] WHERE amount > 4 GROUP BY card)",
     "SELECT id FROM (SELECT id, COUNT(*) AS n FROM payments [ROWS 2] WHERE amount > 4 GROUP BY card)",
     "SELECT y + 1 AS z, y AS w FROM (SELECT amount + 1 AS y, id FROM payments)",
     "SELECT y + 1 AS z FROM (SELECT amount + 1 AS y, id FROM payments)",
-    "SELECT id, SUM(amount) OVER (PARTITION BY card ROWS 2 PRECEDING) AS a, COUNT(*) OVER (RANGE INTERVAL 4 SECONDS PRECEDING) AS b FROM payments",
+    "SELECT id, SUM(amount) OVER (PARTITION BY card ROWS 2 PRECEDING) AS a,"
+    " COUNT(*) OVER (RANGE INTERVAL 4 SECONDS PRECEDING) AS b FROM payments",
 ]  # fmt: skip
 
 

@@ -65,8 +65,6 @@ def test_deep_nesting_is_refused():
         parse_script(PRELUDE + "SELECT " + "(" * 500 + "1" + ")" * 500 + " FROM payments")
 
 
-def test_long_chains_are_accepted_or_refused_with_a_place():
-    try:
-        parse_script(PRELUDE + "SELECT " + " + ".join(["amount"] * 3000) + " AS x FROM payments")
-    except SqlError as error:
-        assert error.line == 3
+def test_long_chains_are_accepted():
+    chain = " + ".join(["amount"] * 3000)
+    assert parse_script(PRELUDE + f"SELECT {chain} AS x FROM payments").queries

@@ -39,8 +39,10 @@ def test_keywords_and_names_have_no_case():
     assert lower.queries == upper.queries
 
 
-@pytest.mark.parametrize("written", ["5 MINUTES", "300 s", "300s", "INTERVAL 5 MINUTES", "INTERVAL '5 minutes'", "'5 minutes'", "4 min 60 sec",
-                                     "300000 ms", "300000ms", "0.5 MINUTE 4.5 MINUTES"])  # fmt: skip
+WRITTEN = ["5 MINUTES", "300 s", "300s", "INTERVAL 5 MINUTES", "INTERVAL '5 minutes'", "'5 minutes'", "4 min 60 sec", "300000ms"]
+
+
+@pytest.mark.parametrize("written", [*WRITTEN, "300000 ms", "0.5 MINUTE 4.5 MINUTES"])
 def test_durations(written):
     script = parse_script(PRELUDE + f"SELECT COUNT(*) AS n FROM payments [RANGE {written}]")
     assert "RANGE 5 MINUTES" in tree(script.queries[0].node)

@@ -66,12 +66,16 @@ def _avg(values: Sequence[Any], result_type: str) -> Any:
 
 
 def _variance(values: Sequence[Any], divisor: int) -> float | None:
-    """The exact sum of squared distances from the exact mean over the divisor, rounded once."""
+    """The exact sum of squared distances from the exact mean over the divisor, rounded once.
+
+    As in Spark, the values are doubles: integers and decimals are cast first.
+    """
     if not values or divisor == 0:
         return None
-    if any(isinstance(v, float) and not math.isfinite(v) for v in values):
+    doubles = [float(v) for v in values]
+    if not all(map(math.isfinite, doubles)):
         return math.nan
-    exact = [Fraction(v) for v in values]
+    exact = [Fraction(v) for v in doubles]
     mean = sum(exact, Fraction(0)) / len(exact)
     return rounded(sum(((v - mean) ** 2 for v in exact), Fraction(0)) / divisor)
 

@@ -74,12 +74,25 @@ def _membership(node: WindowAggregate, found: Results, keys: list[Hashable]) -> 
             return lambda i, j: times[i] - lag - size < times[j] <= times[i] - lag
         case RowsWindow(rows=rows, partition_by=by):
             parts = _groups(by, node.input.schema, [row for _, row in found])
-            number = [sum(parts[j] == parts[i] for j in range(i)) for i in range(len(parts))]
-            life = _lives(parts, times, keep)
-            return lambda i, j: parts[j] == parts[i] and number[i] - number[j] < rows and life[j] == life[i]
+            return lambda i, j: j in _last_rows(parts, times, i, rows, keep)[parts[j]]
         case UnboundedWindow():
             life = _lives(keys, times, keep)
             return lambda i, j: keys[j] == keys[i] and life[j] == life[i]
+
+
+def _last_rows(parts: list[Hashable], times: list[int], i: int, rows: int, keep: int | None) -> dict[Hashable, list[int]]:
+    """At row i, the last rows of every partition; one that has been silent for longer than KEEP has none."""
+    window: dict[Hashable, list[int]] = {}
+    for j in range(i + 1):
+        held = window.setdefault(parts[j], [])
+        if held and keep is not None and times[j] - times[held[-1]] > keep:
+            held.clear()
+        held.append(j)
+        del held[:-rows]
+    for held in window.values():
+        if held and keep is not None and times[i] - times[held[-1]] > keep:
+            held.clear()
+    return window
 
 
 def _lives(groups: list[Hashable], times: list[int], keep: int | None) -> list[int]:

@@ -71,9 +71,8 @@ class Scope:
         with self.text.at(where):
             bound = tree.transform(visit)
             found = Expr.of(bound)
-            if set(found.columns) != {
-                c.name for c in bound.find_all(exp.Column)
-            }:  # sqlglot writes what it reads otherwise: `0 . x`
+            written = {c.name for c in bound.find_all(exp.Column)}
+            if set(found.columns) != written:  # sqlglot reads `0 . x`, and writes something else
                 raise self.text.error("this is not an expression that can be written down again", where)
             return found
 

@@ -79,6 +79,8 @@ class StageBuilder:
 
     def metric(self, call: Aggregate, argument: Expr | None, masks: tuple[int, ...], window: int, group: int) -> Metric:
         """The tallies that a call needs, and how it reads them."""
+        if argument is not None and call.function.name in MOMENTS and self._type_of(argument) != "DOUBLE":
+            argument = Expr.of(f"CAST({argument} AS DOUBLE)")  # as Spark does
         column = None if argument is None else self.input(argument)
         kind = "BIGINT" if column is None else self.inputs[column].type
         name, function = call.name, call.function
@@ -89,22 +91,22 @@ class StageBuilder:
             return _index(self.tallies, Tally(what, window, group, values, pairs, mode))
 
         if function.name == "COUNT":
-            presence = VectorKind.ROW if column is None else self._value_kind(kind, exact=True)
+            presence = VectorKind.ROW if column is None else self._value_kind(kind)
             return Metric(name, "COUNT", returns, tally(TallyKind.COUNT, presence))
         if function.name == "COUNT_DISTINCT":
             assert column is not None
             pairs = _index(self.tables, Table(TableRole.PAIR, (*self.tables[group].inputs, column)))
-            return Metric(name, "COUNT", returns, tally(TallyKind.DISTINCT, self._value_kind(kind, exact=True), "", pairs))
+            return Metric(name, "COUNT", returns, tally(TallyKind.DISTINCT, self._value_kind(kind), "", pairs))
         if function.laws is Laws.SELECTIVE:
             ordered = function.name in ("MIN", "MAX")
             vector = self._selective_kind(kind, ordered)
             return Metric(name, "QUEUE", returns, tally(TallyKind.QUEUE, vector, function.name))
-        vector = VectorKind.DOUBLE if function.name in MOMENTS else self._value_kind(kind, exact=True)
+        vector = VectorKind.DOUBLE if function.name in MOMENTS else self._value_kind(kind)
         count = tally(TallyKind.COUNT, vector)
         what = TallyKind.MOMENTS if function.name in MOMENTS else TallyKind.SUM
         return Metric(name, function.name, returns, tally(what, vector), count)
 
-    def _value_kind(self, kind: str, *, exact: bool) -> VectorKind:
+    def _value_kind(self, kind: str) -> VectorKind:
         match base_type(kind):
             case "DECIMAL":
                 return VectorKind.DECIMAL
