@@ -12,7 +12,7 @@ from headrace.kernels.codes import NULL
 from headrace.kernels.ordered import from_ordered
 from headrace.plan.aggregates import base_type, decimal_parts
 from headrace.plan.arrow import arrow_type
-from headrace.runtime.tables import ValueTable
+from headrace.runtime.tables import KeyTable, ValueTable
 from headrace.stages.program import Metric, Stage, TallyKind, VectorKind
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _within(words: np.ndarray, precision: int) -> np.ndarray:
     return below & above
 
 
-def to_arrow(stage: Stage, metric: Metric, column: MetricColumn, tables: list) -> pa.Array:
+def to_arrow(stage: Stage, metric: Metric, column: MetricColumn, tables: list[KeyTable]) -> pa.Array:
     """A result column in its Arrow type."""
     kind = arrow_type(metric.type)
     vector = stage.vectors[stage.tallies[metric.tally].vector]

@@ -110,8 +110,6 @@ class Aggregate:
     def __str__(self) -> str:
         """As written in SQL."""
         inner = "*" if self.argument is None else str(self.argument)
-        if self.function.name == "COUNT_DISTINCT":
-            text = f"COUNT(DISTINCT {inner})"
-        else:
-            text = f"{self.function.name}({inner})"
+        name, distinct = ("COUNT", "DISTINCT ") if self.function.name == "COUNT_DISTINCT" else (self.function.name, "")
+        text = f"{name}({distinct}{inner})"
         return f"{text} FILTER (WHERE {self.filter})" if self.filter else text

@@ -1,13 +1,16 @@
-"""State as bytes: one versioned Arrow message that holds arrays of any length by name.
+"""State as bytes: versioned Arrow. A line of JSON says what is in it, then arrays of one length share an Arrow record batch.
 
-The format number and the fingerprint of the program that wrote a value stand in the metadata, so that a checkpoint of another
-version or another query is refused by name, never misread.
+The format number stands first and the fingerprint of the program that wrote a state in its head, so that a checkpoint of
+another version or another query is refused by name, never misread. The schema of a record batch follows from the JSON, which is
+several times faster than Arrow's own stream format for values as small as these.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import struct
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,66 +19,80 @@ import pyarrow as pa
 from headrace.errors import StateError
 
 FORMAT = 1
-_CODECS = {level: pa.ipc.IpcWriteOptions(compression=level) for level in ("lz4", "zstd")}
-_PLAIN = pa.ipc.IpcWriteOptions()
+MAGIC = b"HRST"
+_PREFIX = struct.Struct("<4sHBxI")  # magic, format, compressed?, length of the JSON
+_LENGTH = struct.Struct("<Q")
+_TYPES = {np.dtype(t).str: pa.from_numpy_dtype(t) for t in ("i1", "u1", "i2", "i4", "u4", "i8", "u8", "f4", "f8")}
 
 
+@lru_cache(maxsize=256)
 def fingerprint(program: object) -> str:
     """Identifies what wrote a state: equal programs, equal fingerprints, in every process."""
     return hashlib.sha256(repr(program).encode()).hexdigest()[:16]
 
 
-def encode(arrays: dict[str, np.ndarray | bytes | int | str], *, compression: str | None = None) -> bytes:
-    """Pack named arrays, byte strings and scalars."""
-    columns: list[pa.Array] = []
-    scalars: dict[str, Any] = {}
-    names: list[str] = []
+def encode(arrays: dict[str, Any], *, compress: bool = False) -> bytes:
+    """Pack named arrays, byte strings and what JSON can hold."""
+    plain: dict[str, Any] = {}
+    shapes: dict[str, list[int]] = {}
+    groups: dict[int, dict[str, np.ndarray]] = {}
+    blobs: dict[str, bytes] = {}
     for name, value in arrays.items():
         if isinstance(value, np.ndarray):
-            shape = value.shape
-            flat = pa.array(np.ascontiguousarray(value).reshape(-1))
-            columns.append(pa.LargeListArray.from_arrays(pa.array([0, len(flat)], pa.int64()), flat))
-            if len(shape) > 1:
-                scalars[f"{name}#shape"] = list(shape)
+            if value.ndim > 1:
+                shapes[name] = list(value.shape)
+            flat = np.ascontiguousarray(value).reshape(-1)
+            groups.setdefault(len(flat), {})[name] = flat
         elif isinstance(value, bytes):
-            columns.append(pa.array([value], pa.large_binary()))
+            blobs[name] = value
         else:
-            scalars[name] = value
-            continue
-        names.append(name)
-    meta = {"headrace.format": str(FORMAT), "headrace.scalars": json.dumps(scalars)}
-    columns.append(pa.array([True]))
-    names.append("#")
-    batch = pa.RecordBatch.from_arrays(columns, names=names).replace_schema_metadata(meta)
-    sink = pa.BufferOutputStream()
-    options = _CODECS[compression] if compression else _PLAIN
-    with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
-        writer.write_batch(batch)
-    return sink.getvalue().to_pybytes()
+            plain[name] = value
+    sections = [[n, [[name, a.dtype.str] for name, a in group.items()]] for n, group in groups.items()]
+    about = {"plain": plain, "shapes": shapes, "sections": sections, "blobs": [[n, len(b)] for n, b in blobs.items()]}
+    text = json.dumps(about, separators=(",", ":")).encode()
+    body = []
+    for group in groups.values():
+        data = pa.RecordBatch.from_arrays([pa.array(a) for a in group.values()], names=list(group)).serialize()
+        body += [_LENGTH.pack(data.size), data]
+    content = b"".join([*body, *blobs.values()])
+    if compress:
+        content = _LENGTH.pack(len(content)) + pa.compress(content, "lz4", asbytes=True)
+    return b"".join((_PREFIX.pack(MAGIC, FORMAT, compress, len(text)), text, content))
 
 
 def decode(data: bytes, what: str = "state") -> dict[str, Any]:
     """Unpack what `encode` packed. Arrays are read-only views of `data`."""
-    try:
-        with pa.ipc.open_stream(data) as reader:
-            batch = reader.read_next_batch()
-            meta = {k.decode(): v.decode() for k, v in (reader.schema.metadata or {}).items()}
-    except (pa.ArrowInvalid, OSError, StopIteration) as error:
-        raise StateError(f"{what} cannot be read: {error}", hint="the checkpoint is damaged or not one of Headrace") from error
-    found = meta.get("headrace.format")
-    if found != str(FORMAT):
+    if len(data) < _PREFIX.size or data[:4] != MAGIC:
+        raise StateError(f"{what} cannot be read", hint="the checkpoint is damaged or not one of Headrace")
+    _, found, compressed, length = _PREFIX.unpack_from(data)
+    if found != FORMAT:
         raise StateError(
             f"{what} was written in format {found}, and this version reads format {FORMAT}",
             hint="run the version of Headrace that wrote the checkpoint, or start with a new checkpoint directory",
         )
-    out: dict[str, Any] = json.loads(meta["headrace.scalars"])
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        if name == "#":
-            continue
-        if pa.types.is_large_binary(column.type):
-            out[name] = column[0].as_py()
-            continue
-        flat = column.flatten().to_numpy(zero_copy_only=False)
-        shape = out.pop(f"{name}#shape", None)
-        out[name] = flat.reshape(shape) if shape else flat
+    start = _PREFIX.size + length
+    about = json.loads(data[_PREFIX.size : start])
+    content = pa.py_buffer(data)[start:]
+    if compressed:
+        (size,) = _LENGTH.unpack_from(data, start)
+        content = pa.decompress(content[_LENGTH.size :], size, "lz4")
+    return _arrays(about, content)
+
+
+def _arrays(about: dict[str, Any], content: pa.Buffer) -> dict[str, Any]:
+    out: dict[str, Any] = about["plain"]
+    at = 0
+    for _, columns in about["sections"]:
+        (size,) = _LENGTH.unpack_from(content, at)
+        at += _LENGTH.size
+        schema = pa.schema([(name, _TYPES[kind]) for name, kind in columns])
+        batch = pa.ipc.read_record_batch(content[at : at + size], schema)
+        at += size
+        for (name, _), column in zip(columns, batch.columns, strict=True):
+            out[name] = column.to_numpy()
+    for name, shape in about["shapes"].items():
+        out[name] = out[name].reshape(shape)
+    for name, size in about["blobs"]:
+        out[name] = content[at : at + size].to_pybytes()
+        at += size
     return out

@@ -162,7 +162,8 @@ class TaskProcessor:
         first = self.evaluator.next_row
         zone = Run(first, new.rows.ts, new.rows.columns)
         done = _union([np.arange(final)] if self._any_final() else [p.new[p.new < final] for p in plans])
-        drain = self.clock.final_before if self.clock.final_before < END_OF_TIME else None
+        # Rows may still come at the frontier itself, so what leaves only after it must stay.
+        drain = self.clock.frontier if self.clock.frontier < END_OF_TIME else None
         early = self.evaluator.permanent(zone, final, done, drain)
         late_events = _union([p.new[p.new >= final] - final for p in plans])
         late = self.evaluator.temporary(zone, final, late_events)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from headrace.runtime.rows import Layout, Rows
 
-CHUNK_ROWS = 4096
+CHUNK_ROWS = 2048
+LARGEST = 8  # a chunk has at most so many times the rows that make one
 
 
 class ChunkStore(Protocol):
@@ -109,7 +110,7 @@ class Reservoir:
         columns = [np.concatenate(pair) for pair in zip(self.open.columns, rows.columns, strict=True)]
         first, at = self.open.first, 0
         while len(ts) - at >= self.chunk_rows:
-            stop = at + self.chunk_rows
+            stop = min(len(ts), at + LARGEST * self.chunk_rows)  # a large batch makes few large chunks
             self._seal(first + at, ts[at:stop], [c[at:stop] for c in columns])
             at = stop
         self.open = Run(first + at, ts[at:], [c[at:] for c in columns])
@@ -117,7 +118,7 @@ class Reservoir:
     def _seal(self, first: int, ts: np.ndarray, columns: list[np.ndarray]) -> None:
         chunk = self.first_chunk + len(self.first)
         arrays: dict[str, Any] = {"ts": ts, **{f"c{i}": c for i, c in enumerate(columns)}}
-        self.store.put(chunk, encode(arrays, compression="lz4"))
+        self.store.put(chunk, encode(arrays, compress=True))
         self.first = np.append(self.first, first)
         self.last_ts = np.append(self.last_ts, ts[-1])
 

@@ -1,4 +1,4 @@
-"""The state of a task processor, to and from bytes: a head that is small, and pages of keys of which only changed ones are written.
+"""The state of a task processor, to and from bytes: a small head, and pages of keys of which only changed ones are written.
 
 head           clock, open rows, edges, index of the reservoir, how many keys each table has
 page (t, p)    keys p*PAGE .. of table t, with the tallies and rings that belong to it
@@ -21,7 +21,7 @@ from headrace.runtime.tables import KeyTable, ValueTable
 if TYPE_CHECKING:
     from headrace.runtime.processor import TaskProcessor
 
-PAGE = 512
+PAGE = 1024
 
 
 class PageStore(Protocol):
@@ -39,7 +39,10 @@ def save(processor: TaskProcessor, pages: PageStore) -> bytes:
     evaluator = processor.evaluator
     for table, numbers in enumerate(evaluator.touched):
         if numbers:
-            for page in np.unique(np.concatenate(numbers) // PAGE):
+            touched = np.zeros(processor.tables[table].count // PAGE + 1, np.bool_)
+            for some in numbers:
+                touched[some // PAGE] = True
+            for page in np.flatnonzero(touched):
                 pages.put_page(f"{table}.{page}", encode(_page(processor, table, int(page))))
         numbers.clear()
     head: dict[str, Any] = {
@@ -51,9 +54,9 @@ def save(processor: TaskProcessor, pages: PageStore) -> bytes:
     }
     head |= {f"reservoir.{k}": v for k, v in processor.reservoir.dump().items()}
     head |= {f"zone.{k}": v for k, v in zones.dump(processor.zone).items()}
-    for i, table in enumerate(processor.tables):
-        if isinstance(table, ValueTable):
-            head |= {f"values{i}.{k}": v for k, v in table.dump().items()}
+    for i, keys in enumerate(processor.tables):
+        if isinstance(keys, ValueTable):
+            head |= {f"values{i}.{k}": v for k, v in keys.dump().items()}
     return encode(head)
 
 
@@ -111,6 +114,7 @@ def _load_table(processor: TaskProcessor, index: int, count: int, state: dict[st
         for k in ("high", "low", "live", "refs")
     }
     table = processor.tables[index]
+    restored: KeyTable
     if isinstance(table, ValueTable):
         restored = ValueTable.restore({**_part(state, f"values{index}"), **keys}, table.values.type)
     else:

@@ -28,7 +28,8 @@ def attempt(column: Column) -> Column:
     from pyspark import SparkContext
 
     context = SparkContext._active_spark_context
-    assert context is not None and context._jvm is not None
+    assert context is not None, "there is a session wherever there is a column"
+    assert context._jvm is not None, "a column of Spark Connect has no JVM; it is tried on the server"
     utils = context._jvm.org.apache.spark.sql.classic.ExpressionUtils
     inner = utils.expression(F.struct(column.alias("v"))._jc)
     return Column(utils.column(context._jvm.org.apache.spark.sql.catalyst.expressions.TryEval(inner)))

@@ -1,4 +1,4 @@
-"""What a checkpoint directory says about itself: which script wrote it, with how many buckets, and whether its input has ended."""
+"""What a checkpoint says about itself: which script wrote it, with how many buckets, and whether its input has ended."""
 
 from __future__ import annotations
 

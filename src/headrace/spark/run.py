@@ -30,7 +30,7 @@ from headrace.stages.lower import Lowered, lower
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
     from headrace.plan.query import Script
 
@@ -39,7 +39,7 @@ METRICS = ("late", "admitted", "frontier", "cache_hits", "cache_misses", "reject
 
 def start_script(script: Script, checkpoint: str | None = None, follow: bool = False, verbose: bool = False) -> Run:
     """Run a script whose sources are files, sockets or generators, in a session of its own."""
-    spark = local_session()
+    spark = local_session(quiet=not verbose)
     spark.sparkContext.setLogLevel("WARN" if verbose else "OFF")
     return start_run(spark, script, {}, checkpoint=checkpoint, follow=follow)
 
@@ -104,10 +104,10 @@ class Run:
             wide = output_frame(
                 self.spark, self.lowered, frames, control, streaming=True, buckets=self.facts.buckets, options=options
             )
-            counted = wide.observe("headrace", *_observations())
+            finished = finish_all(wide.observe("headrace", *_observations()), self.lowered)
             self.spark.dataSource.register(HeadraceSink)
             writer = (
-                finish_all(counted, self.lowered)
+                finished.observe("headrace_out", F.count(F.lit(1)).alias("rows_out"))
                 .writeStream.format("headrace")
                 .option("targets", as_option(self.targets))
                 .option("checkpointLocation", os.path.join(self.path, "spark"))
@@ -200,16 +200,16 @@ class Run:
         events: list[Event] = []
         for progress in self.query.recentProgress:
             batch = int(progress["batchId"])
-            observed = (progress.get("observedMetrics") or {}).get("headrace")
-            if batch in self._seen_batches or observed is None:
+            observed = progress.get("observedMetrics") or {}
+            if batch in self._seen_batches or "headrace" not in observed:
                 continue
             self._seen_batches.add(batch)
-            events.append(_progress_event(progress, observed))
+            events.append(_progress_event(progress, observed["headrace"], observed["headrace_out"]["rows_out"]))
         return events
 
 
 def _observations() -> list[Any]:
-    out = [F.sum(F.when(F.col("q") >= 0, 1).otherwise(0)).alias("rows_out")]
+    out = []
     for kind, name in enumerate(METRICS):
         value = F.when((F.col("q") == METRICS_ROW) & (F.col("high") == kind), F.col("ts"))
         most = name in ("frontier", "newest")
@@ -217,14 +217,14 @@ def _observations() -> list[Any]:
     return out
 
 
-def _progress_event(progress: Any, observed: Any) -> ProgressEvent:
-    seen = {name: observed[name] for name in ("rows_out", *METRICS)}
+def _progress_event(progress: Any, observed: Any, rows_out: int) -> ProgressEvent:
+    seen = {name: observed[name] for name in METRICS}
     frontier, newest = seen["frontier"], seen["newest"]
     known = frontier is not None and newest is not None and START_OF_TIME < frontier < END_OF_TIME
     return ProgressEvent(
         batch_id=int(progress["batchId"]),
         rows_in=(seen["admitted"] or 0) + (seen["late"] or 0) + (seen["rejected"] or 0),
-        rows_out=seen["rows_out"] or 0,
+        rows_out=rows_out,
         late=seen["late"] or 0,
         rejected=seen["rejected"] or 0,
         frontier_lag_s=max(0.0, (newest - frontier) / 1e6) if known else None,

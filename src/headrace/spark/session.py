@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
+
+from headrace.spark.quiet import quiet_context
 
 # Each line was measured; see spark-notes in decisions/0003.
 STREAMING = {
@@ -31,13 +34,20 @@ LOCAL = {
 }
 
 
-def local_session(name: str = "headrace", cores: int | None = None, **settings: str) -> SparkSession:
-    """A session in this process, with the settings that make small micro-batches quick."""
+def local_session(name: str = "headrace", cores: int | None = None, quiet: bool = False, **settings: str) -> SparkSession:
+    """A session in this process, with the settings that make small micro-batches quick; the one there is, if there is one.
+
+    With `quiet`, nothing that the JVM or the Python workers say reaches the terminal.
+    """
     cores = cores or min(os.cpu_count() or 2, 8)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(f"local[{cores}]").appName(name)
-    for key, value in {**STREAMING, **LOCAL, "spark.sql.shuffle.partitions": str(cores), **settings}.items():
+    named = {"spark.master": f"local[{cores}]", "spark.app.name": name, "spark.sql.shuffle.partitions": str(cores)}
+    every = {**STREAMING, **LOCAL, **named, **settings}
+    if quiet and SparkContext._active_spark_context is None and SparkContext._gateway is None:
+        quiet_context(every)  # the session below finds it
+    builder = SparkSession.builder
+    for key, value in every.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")

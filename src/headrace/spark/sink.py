@@ -1,4 +1,4 @@
-"""One sink for all queries of a script: staged by tasks, published by batch id, an earlier try of the same batch removed first."""
+"""One sink for all queries of a script: staged by tasks, published by batch id, an earlier try of a batch removed first."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class HeadraceSink(DataSource):
         """As in `writeStream.format`."""
         return "headrace"
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> Writer:  # noqa: N802
+    def streamWriter(self, schema: StructType, overwrite: bool) -> Writer:
         """The writer for a stream."""
         return Writer([Target(**t) for t in json.loads(self.options["targets"])])
 
@@ -95,7 +95,7 @@ class Writer(DataSourceStreamArrowWriter):
         write_table(system, path, shown, "arrow" if target.ordered else target.format)
         return path
 
-    def commit(self, messages: list[Any], batchId: int) -> None:  # noqa: N803
+    def commit(self, messages: list[Any], batchId: int) -> None:
         """Publish a batch."""
         staged: dict[int, list[str]] = {q: [] for q in self.targets}
         for message in messages:
@@ -104,7 +104,7 @@ class Writer(DataSourceStreamArrowWriter):
         for query, paths in staged.items():
             publish(self.targets[query], paths, batchId)
 
-    def abort(self, messages: list[Any], batchId: int) -> None:  # noqa: N803
+    def abort(self, messages: list[Any], batchId: int) -> None:
         """Forget what was staged."""
         for message in messages:
             for query, path in message.files if message is not None else ():

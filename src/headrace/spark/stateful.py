@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from headrace.changes.changes import Changes
 from headrace.plan.arrow import arrow_type
@@ -132,7 +132,7 @@ class BucketProcessor(StatefulProcessor):
             handle.getMapState("pages", "name STRING", "v BINARY"), handle.getMapState("chunks", "id BIGINT", "v BINARY")
         )
 
-    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         """One bucket, one batch."""
         label = int(key[0])
         cells = [(str(h), bytes(b)) for frame in rows for h, b in zip(frame["head"], frame["body"], strict=True)]
@@ -160,7 +160,9 @@ class BucketProcessor(StatefulProcessor):
                 return found
         processor = TaskProcessor(stage, self.store, kept().chunks, (self.run, label))
         if version is not None:
-            load(processor, bytes(self.head.get()[0]), self.store)
+            head = self.head.get()
+            assert head is not None, "a version is stored with its head"
+            load(processor, bytes(head[0]), self.store)
         return processor
 
     def _save(self, label: int, processor: TaskProcessor) -> None:

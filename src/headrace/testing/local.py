@@ -135,7 +135,9 @@ class LocalEngine:
         self._positions[stream, partition] += 1
         return self._positions[stream, partition] - 1
 
-    def _reject(self, stream: Stream, rows: list, times: list, partition: np.ndarray, low: np.ndarray, out: Outputs) -> None:
+    def _reject(
+        self, stream: Stream, rows: list[Any], times: list[Any], partition: np.ndarray, low: np.ndarray, out: Outputs
+    ) -> None:
         readers = [f for f in self.lowered.finishes if f.rejected == stream.name]
         for i, reason in enumerate(times):
             if not isinstance(reason, str):

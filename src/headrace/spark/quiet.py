@@ -1,0 +1,64 @@
+"""What the JVM and the Python workers say, kept off the terminal. The last of it is there when Spark does not start."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from typing import TYPE_CHECKING
+
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+
+from headrace.errors import HeadraceError
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaGateway
+
+KEPT_LINES = 50
+
+
+class Chatter:
+    """The far end of a pipe: takes whatever is said, remembers the last lines. A file would grow as long as a stream runs."""
+
+    def __init__(self) -> None:
+        """Listen from now on, in a thread of its own."""
+        read, self.write = os.pipe()
+        self.lines: deque[str] = deque(maxlen=KEPT_LINES)
+        self._thread = threading.Thread(target=self._listen, args=(read,), name="headrace-chatter", daemon=True)
+        self._thread.start()
+
+    def _listen(self, read: int) -> None:
+        with os.fdopen(read, encoding="utf-8", errors="replace") as said:
+            for line in said:
+                if line.strip():
+                    self.lines.append(line.rstrip())
+
+    def close(self) -> None:
+        """Only the JVM holds the pipe from now on."""
+        os.close(self.write)
+
+    def last_words(self) -> str:
+        """All that is remembered, once nobody can say more."""
+        self._thread.join(1)
+        return "\n".join(self.lines)
+
+
+def quiet_context(settings: dict[str, str]) -> SparkContext:
+    """A Spark context whose JVM writes neither to standard output nor to standard error of this process."""
+    conf = SparkConf().setAll(list(settings.items()))
+    return SparkContext(conf=conf, gateway=_launch(conf))
+
+
+def _launch(conf: SparkConf) -> JavaGateway:
+    chatter = Chatter()
+    failure: PySparkRuntimeError | None = None
+    try:
+        return launch_gateway(conf, {"stdout": chatter.write, "stderr": chatter.write})
+    except PySparkRuntimeError as error:
+        failure = error
+    finally:
+        chatter.close()
+    hint = "Spark needs Java 17 or newer: `make setup` finds or installs one, or set JAVA_HOME"
+    raise HeadraceError(f"Spark did not start: {chatter.last_words() or failure}", hint=hint) from failure

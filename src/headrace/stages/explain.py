@@ -1,0 +1,297 @@
+"""How a script will run, as text: the plan of every query, what each rule did to it, the stages, and what they share."""
+
+from __future__ import annotations
+
+from difflib import ndiff
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from headrace.operators.windows import edges_of
+from headrace.optimize import optimize
+from headrace.plan.explain import tree
+from headrace.plan.expr import Expr
+from headrace.plan.nodes import Late, Node, Rejected, WindowAggregate, base_stream, children, retracts, state_bound
+from headrace.plan.query import Emit
+from headrace.plan.time import format_duration
+from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
+from headrace.stages.flatten import flatten, split_top, window_chain
+from headrace.stages.lower import Finish, Lowered, lower
+from headrace.stages.program import Stage, Tally, TallyKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from headrace.plan.query import Query, Script
+    from headrace.plan.stream import Stream
+    from headrace.stages.program import Metric
+
+WIDTH = 14  # of the names in front of facts
+
+
+def explain_script(script: Script) -> str:
+    """Plans, rules and stages of a script."""
+    lowered = lower(script)
+    parts = [[str(stream) for stream in lowered.streams]]
+    parts += [_query(finish, lowered) for finish in lowered.finishes]
+    parts += [_stage(number, stage, lowered) for number, stage in enumerate(lowered.stages, 1)]
+    parts.append(_on_spark(lowered))
+    return "\n\n".join("\n".join(lines) for lines in parts)
+
+
+def _indented(lines: Iterable[str], by: int = 2) -> list[str]:
+    return [" " * by + line for line in lines]
+
+
+def _fact(name: str, *values: str) -> list[str]:
+    """A name and what is said of it, the rest below the first."""
+    return [f"{name if i == 0 else '':<{WIDTH}}{value}" for i, value in enumerate(values)]
+
+
+def _sql(expr: Expr) -> str:
+    """An expression without the brackets that putting one into another left round plain columns."""
+
+    def bare(node: exp.Expr) -> exp.Expr:
+        return node.this if isinstance(node, exp.Paren) and isinstance(node.this, exp.Column | exp.Literal) else node
+
+    return Expr.of(expr.tree.transform(bare)).sql
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+# Queries
+
+
+def _query(finish: Finish, lowered: Lowered) -> list[str]:
+    query = finish.query
+    lines = [f"query {query.name}: EMIT {query.emit.value} INTO {query.sink}"]
+    lines += _indented(["plan", *_indented(_short(tree(query.node), query).splitlines())])
+    changes = [(r, _short(a, query), _short(b, query)) for name, r, a, b in lowered.rules if name == query.name]
+    if not changes:
+        return [*lines, "  rules: none had anything to do"]
+    for rule, before, after in changes:
+        lines += _indented([f"rule {rule}", *_indented(_difference(before, after))])
+    return [*lines, "  becomes", *_indented(changes[-1][2].splitlines(), 4)]
+
+
+def _short(plan: str, query: Query) -> str:
+    """A plan with its stream by name; what was declared about the stream is said once, above."""
+    stream = base_stream(query.node)
+    return plan.replace(str(stream), f"Scan {stream.name}")
+
+
+def _difference(before: str, after: str) -> list[str]:
+    """The steps that a rule took away and those it put there; one that only moved is not told."""
+    old, new = ([line.strip() for line in text.splitlines()] for text in (before, after))
+    return [line.rstrip() for line in ndiff(old, new) if line[:1] in "+-"]
+
+
+# Stages
+
+
+def _stage(number: int, stage: Stage, lowered: Lowered) -> list[str]:
+    stream = next(s for s in lowered.streams if s.name == stage.stream)
+    finishes = {f.query.name: f for f in lowered.finishes}
+    queries = [finishes[o.query].query for o in stage.outputs]
+    lines = [f"stage {number} over {stage.stream}"]
+    lines += _indented(_fact("partitioned", _partitioning(stage, queries)))
+    lines += _indented(_fact("pushed down", *_pushed_down(stage)))
+    if stage.windows:
+        lines += ["  operators", *_indented(_operators(stage), 4)]
+        lines += ["  reservoir", *_indented(_reservoir(stage), 4)]
+        bounds = dict.fromkeys(state_bound(node) for q in queries for node in _windows(optimize(q.node)[0]))
+        lines += _indented(_fact("state", *bounds))
+    lines.append("  outputs")
+    for output in stage.outputs:
+        lines += _indented(_output(finishes[output.query], stream), 4)
+    return lines
+
+
+def _windows(node: Node) -> list[WindowAggregate]:
+    own = [node] if isinstance(node, WindowAggregate) else []
+    return [*own, *(w for child in children(node) for w in _windows(child))]
+
+
+def _partitioning(stage: Stage, queries: list[Query]) -> str:
+    if stage.route is None:
+        return "anywhere: a row needs no others"
+    if stage.route:
+        keys = ", ".join(_sql(stage.inputs[i].expr) for i in stage.route)
+        finer = [t for t in _groups(stage) if set(stage.tables[t].inputs) > set(stage.route)]
+        nested = f"; finer keys nest in it: {'; '.join(_keys(stage, t) for t in finer)}" if finer else ""
+        return f"by hash of ({keys}){nested}"
+    return f"one bucket: everything runs in one task, because {_why_one_bucket(queries)}"
+
+
+def _why_one_bucket(queries: list[Query]) -> str:
+    for query in queries:
+        chain = window_chain(split_top(optimize(query.node)[0])[1])
+        for node in chain:
+            if isinstance(node.window, RowsWindow) and not node.window.partition_by:
+                return f"{node.window} of {query.name} counts the rows of the whole stream"
+            if not node.keys:
+                return f"{node.window} of {query.name} has no GROUP BY"
+    flat = flatten(chain[0].input)
+    keys = dict.fromkeys(", ".join(_sql(flat.rewrite(k)) for k in node.keys) for node in chain)
+    return f"a row of {query.name} has metrics by {' and by '.join(keys)}, which have no key in common"
+
+
+def _pushed_down(stage: Stage) -> list[str]:
+    columns = ", ".join(_sql(i.expr) for i in stage.inputs)
+    lines = [f"columns {columns}" if columns else "no columns: rows are only counted"]
+    if stage.keep:
+        wanted = " OR ".join(_all(stage, masks, brackets=len(stage.keep) > 1) for masks in stage.keep)
+        lines.append(f"rows are dropped before the exchange unless {wanted}")
+    return lines
+
+
+def _all(stage: Stage, masks: tuple[int, ...], *, brackets: bool = False) -> str:
+    text = " AND ".join(_sql(stage.inputs[m].expr) for m in masks)
+    return f"({text})" if brackets else text
+
+
+# The operator graph
+
+
+def _operators(stage: Stage) -> list[str]:
+    """Window, then group, then tallies, then the columns that are read from them. What several queries use is there once."""
+    lines = []
+    for w, program in enumerate(stage.windows):
+        tallies = [(t, tally) for t, tally in enumerate(stage.tallies) if tally.window == w]
+        lines.append(f"{program.window}{_shared(stage, [t for t, _ in tallies])}")
+        for group in dict.fromkeys(tally.group for _, tally in tallies):
+            inside = [(t, tally) for t, tally in tallies if tally.group == group]
+            lines.append(f"  {_keys(stage, group)}{_shared(stage, [t for t, _ in inside])}")
+            for t, tally in inside:
+                readers = ", ".join(_readers(stage, t))
+                lines.append(f"    {_tally(stage, tally)} -> {readers}{_shared(stage, [t])}")
+    return lines
+
+
+def _groups(stage: Stage) -> list[int]:
+    return list(dict.fromkeys(tally.group for tally in stage.tallies))
+
+
+def _keys(stage: Stage, table: int) -> str:
+    keys = ", ".join(_sql(stage.inputs[i].expr) for i in stage.tables[table].inputs)
+    return f"GROUP BY {keys}" if keys else "all rows together"
+
+
+def _users(stage: Stage, tally: int) -> list[str]:
+    return [o.query for o in stage.outputs if any(tally in (m.tally, m.count) for m in o.metrics)]
+
+
+def _shared(stage: Stage, tallies: list[int]) -> str:
+    """Which queries use any of these, if they are several."""
+    used = {q for t in tallies for q in _users(stage, t)}
+    users = [o.query for o in stage.outputs if o.query in used]
+    return f"   (one for {', '.join(users)})" if len(users) > 1 else ""
+
+
+def _tally(stage: Stage, tally: Tally) -> str:
+    vector = stage.vectors[tally.vector]
+    value = "rows" if vector.input is None else _sql(stage.inputs[vector.input].expr)
+    where = f" where {_all(stage, vector.masks)}" if vector.masks else ""
+    match tally.kind:
+        case TallyKind.COUNT:
+            what = f"count of {value}"
+        case TallyKind.SUM:
+            what = f"exact sum of {value}"
+        case TallyKind.MOMENTS:
+            what = f"exact sums of {value} and its squares"
+        case TallyKind.DISTINCT:
+            what = f"rows per distinct {value}"
+        case TallyKind.QUEUE:
+            what = f"queue of candidates for {tally.mode} of {value}"
+    return what + where
+
+
+def _readers(stage: Stage, tally: int) -> list[str]:
+    """`query.column` for every column read from a tally; one that only tells an empty window from a sum of zero says so."""
+    found: list[str] = []
+    for output in stage.outputs:
+        for metric in output.metrics:
+            if metric.tally == tally:
+                found.append(f"{output.query}.{_metric(metric)}")
+            elif metric.count == tally:
+                found.append(f"{output.query}.{metric.name} (how many)")
+    return found
+
+
+def _metric(metric: Metric) -> str:
+    return metric.name if metric.function in ("COUNT", "QUEUE") else f"{metric.name} ({metric.function})"
+
+
+def _reservoir(stage: Stage) -> list[str]:
+    """The places at which rows enter and leave windows. Windows aligned at one of them share the iterator that stands there."""
+    lines = []
+    heads = [str(p.window) for p in stage.windows if not (isinstance(p.window, RangeWindow) and p.window.lag)]
+    if heads:
+        lines.append(f"now: rows enter {', '.join(heads)}")
+    offsets = edges_of(stage)
+    for offset in offsets:
+        ranges = [p.window for p in stage.windows if isinstance(p.window, RangeWindow)]
+        enter = [f"enter {w}" for w in ranges if w.lag == offset]
+        leave = [f"leave {w}" for w in ranges if w.lag + w.size == offset]
+        lines.append(f"{format_duration(offset)} ago: rows {', '.join(enter + leave)}")
+    places = len(offsets)
+    for program in stage.windows:
+        match program.window:
+            case RowsWindow(rows=rows) if program.partitions is None:
+                places += 1
+                lines.append(f"{_count(rows, 'row')} ago: rows leave {program.window}")
+            case RowsWindow(rows=rows):
+                lines.append(f"a ring of {_count(rows, 'row')} per key, apart from the reservoir: rows leave {program.window}")
+            case UnboundedWindow():
+                lines.append(f"no edge: rows never leave {program.window}")
+    where = "rows stay in chunks until the last has passed" if stage.stores_rows else "rows go once they are final"
+    return [*lines, f"{_count(places, 'iterator')}; {where}"]
+
+
+# What leaves
+
+
+def _output(finish: Finish, stream: Stream) -> list[str]:
+    query = finish.query
+    lines = [f"{query.name} -> {query.sink}"]
+    if finish.predicates:
+        lines.append(f"  where {' AND '.join(map(_sql, finish.predicates))}")
+    shown = ", ".join(e.sql if e.as_column == n else f"{_sql(e)} AS {n}" for n, e in finish.items)
+    lines.append(f"  gives {shown}")
+    return [*lines, *(f"  {line}" for line in _level(query, stream))]
+
+
+def _level(query: Query, stream: Stream) -> list[str]:
+    """The level of correctness, in the words of the design (section 4)."""
+    core = split_top(query.node)[1]
+    if isinstance(core, Late | Rejected):
+        return ["level: a record of what came, in order of arrival; nothing is taken back"]
+    if stream.delay == 0 and stream.single_partition and query.emit is Emit.FINAL_IN_ORDER:
+        return ["level: full (ordered, immediate, permanently valid, complete), because DELAY is 0"]
+    match query.emit:
+        case Emit.CHANGES if retracts(query.node):
+            how = "each row leaves at once; a late event gives - and + where it changes what was said"
+            return [f"level: convergent unsorted (immediate, eventually valid, complete): {how}"]
+        case Emit.CHANGES:
+            return ["level: unsorted (immediate, permanently valid, complete): each row leaves at once, and none is taken back"]
+        case Emit.FINAL:
+            return [f"level: delayed unsorted (permanently valid, complete): {_held(stream)}"]
+        case Emit.FINAL_IN_ORDER:
+            return [f"level: delayed (ordered, permanently valid, complete): {_held(stream)}, then in order of event time"]
+
+
+def _held(stream: Stream) -> str:
+    if isinstance(stream.delay, int):
+        return f"each row is held until the frontier has passed it, {format_duration(stream.delay)} behind the newest event"
+    return "each row is held until the input has ended, because the stream has no DELAY"
+
+
+def _on_spark(lowered: Lowered) -> list[str]:
+    """The one query that Spark sees."""
+    rejected = [f for f in lowered.finishes if f.rejected is not None]
+    lines = [f"{f.query.name} -> {f.query.sink}: rows of {f.rejected} that cannot be read, past all stages" for f in rejected]
+    sources = " + ".join([*(s.name for s in lowered.streams), "control"])
+    steps = f"{sources} -> pack -> exchange -> {_count(len(lowered.stages), 'stage')} in one stateful operator -> one sink"
+    return [*lines, f"on Spark: {steps}"]

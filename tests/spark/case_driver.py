@@ -1,0 +1,141 @@
+"""Runs cases on Spark: many in one script, each batch of a stream as one file, one file of every stream in each micro-batch."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.json as pa_json
+import pyarrow.parquet as pq
+
+from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate
+from headrace.plan.query import FileSink, Query, Script
+from headrace.plan.schema import Schema
+from headrace.plan.stream import FileSource, Stream
+from headrace.testing.cases import QueryCase, has_op
+from headrace.testing.rows import Row, batch_of_rows, rows_of_batch
+from headrace.testing.tables import format_cell, read_batches
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FIRST_WRITTEN = 1_700_000_000  # seconds: files are as old as their number, so that Spark reads them in this order
+
+
+def over(node: Node, streams: dict[str, Stream]) -> Node:
+    """The same plan over other streams."""
+    match node:
+        case Scan(stream=stream):
+            return Scan(streams[stream.name])
+        case Late(stream=stream):
+            return Late(streams[stream.name])
+        case Rejected(stream=stream):
+            return Rejected(streams[stream.name])
+        case Filter(input=below, predicate=predicate):
+            return Filter(over(below, streams), predicate)
+        case Project(input=below, items=items):
+            return Project(over(below, streams), items)
+        case WindowAggregate(input=below, window=window, keys=keys, aggregates=calls, where=where):
+            return WindowAggregate(over(below, streams), window, keys, calls, where)
+
+
+def write_files(folder: Path, schema: Schema, kind: str, batches: list[list[Row]]) -> None:
+    """Each batch as a file, in the order of their ages."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, rows in enumerate(batches):
+        if rows:
+            write_file(folder / f"{number:04d}.{kind}", schema, rows, FIRST_WRITTEN + number)
+
+
+def write_file(path: Path, schema: Schema, rows: list[Row], written: float | None = None) -> None:
+    """One file of rows, moved into place whole."""
+    hidden = path.with_name(f".{path.name}")
+    match path.suffix:
+        case ".parquet":
+            pq.write_table(pa.Table.from_batches([batch_of_rows(schema, rows)]), hidden)
+        case ".csv":
+            with hidden.open("w", newline="", encoding="utf-8") as file:
+                writer = csv.writer(file, escapechar="\\", doublequote=False)
+                writer.writerows([["" if v is None else format_cell(v) for v in row] for row in rows])
+        case ".json":
+            lines = [{n: v for n, v in zip(schema.names, row, strict=True) if v is not None} for row in rows]
+            hidden.write_text("".join(json.dumps(line, default=format_cell) + "\n" for line in lines), encoding="utf-8")
+    if written is not None:
+        os.utime(hidden, (written, written))
+    hidden.rename(path)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A case with its streams and queries in folders of their own, under names of their own."""
+
+    case: QueryCase
+    script: Script
+    sinks: dict[str, str]  # query of the case -> folder
+    names: dict[str, str]  # stream of the script -> stream of the case
+
+    @staticmethod
+    def of(case: QueryCase, root: Path, prefix: str) -> Placed:
+        """Write the input, and point the plan to it."""
+        streams: dict[str, Stream] = {}
+        for stream in case.script.streams:
+            assert isinstance(stream.source, FileSource)
+            folder = root / prefix / "in" / stream.name
+            batches = read_batches(stream.name, stream.schema, case.inputs[stream.name])
+            write_files(folder, stream.schema, stream.source.format, [[a.values for a in b.rows[stream.name]] for b in batches])
+            source = replace(stream.source, path=str(folder))
+            streams[stream.name] = replace(stream, name=f"{prefix}_{stream.name}", source=source)
+        sinks = {q.name: str(root / prefix / "out" / q.name) for q in case.script.queries}
+        queries = tuple(Query(sinks[q.name], over(q.node, streams), q.emit, FileSink(sinks[q.name])) for q in case.script.queries)
+        return Placed(case, Script(queries, tuple(streams.values())), sinks, {s.name: old for old, s in streams.items()})
+
+    def rows(self, query: Query) -> list[tuple[int, Row]]:
+        """What a query has written, in the order of batches."""
+        found = read_sink(self.sinks[query.name])
+        op = has_op(query)
+        out = []
+        for row in found:
+            values = tuple(self.names.get(v, v) if isinstance(v, str) else v for v in row)
+            out.append((-1 if op and values[0] == "-" else 1, values[1:] if op else values))
+        return out
+
+
+def read_sink(folder: str | Path, kind: str = "parquet") -> list[Row]:
+    """The rows of all published files, in the order of their names."""
+    rows: list[Row] = []
+    for path in sorted(Path(folder).glob("batch-*")):
+        rows += rows_of_batch(read_published(path))
+    return rows
+
+
+def read_published(path: Path) -> pa.Table:
+    """One published file."""
+    match path.suffix:
+        case ".parquet":
+            return pq.read_table(path)
+        case ".csv":
+            return pa_csv.read_csv(path)
+        case ".jsonl":
+            return pa_json.read_json(path)
+    raise ValueError(path)
+
+
+def run_cases(spark: SparkSession, cases: dict[str, QueryCase], root: Path, **options: Any) -> dict[str, Placed]:
+    """Run all cases as one script, to the end of their input."""
+    from headrace.spark.run import start_run
+
+    placed = {name: Placed.of(case, root, f"c{i}") for i, (name, case) in enumerate(cases.items())}
+    script = Script(
+        tuple(q for p in placed.values() for q in p.script.queries), tuple(s for p in placed.values() for s in p.script.streams)
+    )
+    run = start_run(
+        spark, script, {}, checkpoint=str(root / "checkpoint"), buckets=4, options={"maxFilesPerTrigger": "1"}, **options
+    )
+    run.wait(300)
+    return placed
