@@ -28,6 +28,11 @@ class Result:
     def events_per_second(self) -> float:
         return self.rows / self.seconds
 
+    @property
+    def steady(self) -> float:
+        """Without the first micro-batch; where there are no batches, the same."""
+        return float(self.details.get("steady_events_per_second", self.events_per_second))
+
     def as_dict(self) -> dict[str, Any]:
         return {
             "name": self.name,
@@ -36,6 +41,35 @@ class Result:
             "events_per_second": self.events_per_second,
             "details": self.details,
         }
+
+
+@dataclass(frozen=True)
+class Target:
+    """A promise: `value` must be at least (or at most) `bound`."""
+
+    name: str
+    value: float
+    bound: float
+    at_least: bool = True
+    unit: str = "x"
+
+    @property
+    def met(self) -> bool:
+        return self.value >= self.bound if self.at_least else self.value <= self.bound
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "value": self.value, "bound": self.bound, "at_least": self.at_least, "met": self.met}
+
+
+def target_table(targets: Sequence[Target]) -> Table:
+    table = Table(title="targets")
+    table.add_column("")
+    for heading in ("measured", "target", "met"):
+        table.add_column(heading, justify="right")
+    for t in targets:
+        sign, verdict = "≥" if t.at_least else "≤", "[green]yes[/]" if t.met else "[red]NO[/]"
+        table.add_row(t.name, f"{t.value:,.2f} {t.unit}", f"{sign} {t.bound:,g} {t.unit}", verdict)
+    return table
 
 
 def from_flink(name: str, printed: Mapping[str, Any]) -> Result:
@@ -64,10 +98,20 @@ def _cpu_model() -> str:
     return found.group(1) if found else platform.processor() or platform.machine()
 
 
-def save_json(results: Sequence[Result], where: Mapping[str, Any], path: Path) -> None:
+def save_json(results: Sequence[Result], where: Mapping[str, Any], path: Path, targets: Sequence[Target] = ()) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    document = {"machine": dict(where), "results": [r.as_dict() for r in results]}
+    document = {
+        "machine": dict(where),
+        "targets": [t.as_dict() for t in targets],
+        "results": [r.as_dict() for r in results],
+    }
     path.write_text(json.dumps(document, indent=2) + "\n")
+
+
+def unfinished(result: Result) -> str | None:
+    """What to say of a run that was stopped."""
+    limit = result.details.get("unfinished_after")
+    return None if limit is None else f"did not finish in {limit:.0f} s"
 
 
 def ratio_table(results: Sequence[Result], subject: str, title: str = "") -> Table:
@@ -75,11 +119,16 @@ def ratio_table(results: Sequence[Result], subject: str, title: str = "") -> Tab
     ours = next(r for r in results if r.name == subject)
     table = Table(title=title)
     table.add_column("")
-    for heading in ("rows", "seconds", "events/s", f"{subject} is"):
+    for heading in ("rows", "seconds", "events/s", "steady", f"{subject} is", "steady"):
         table.add_column(heading, justify="right")
     for r in results:
-        ratio = "" if r is ours else f"{ours.events_per_second / r.events_per_second:,.2f} x"
-        table.add_row(r.name, f"{r.rows:,}", f"{r.seconds:,.1f}", f"{r.events_per_second:,.0f}", ratio)
+        if unfinished(r):
+            table.add_row(r.name, f"{r.rows:,}", unfinished(r))
+            continue
+        rates = (r.events_per_second, r.steady)
+        ratios = ("", "") if r is ours else (ours.events_per_second / rates[0], ours.steady / rates[1])
+        cells = [x if isinstance(x, str) else f"{x:,.2f} x" for x in ratios]
+        table.add_row(r.name, f"{r.rows:,}", f"{r.seconds:,.1f}", *(f"{x:,.0f}" for x in rates), *cells)
     return table
 
 
@@ -104,6 +153,30 @@ def save_lines(series: Mapping[str, Sequence[tuple[float, float]]], labels: tupl
     axes.set_yscale("log")
     axes.set_xlabel(labels[0])
     axes.set_ylabel(labels[1])
+    axes.legend()
+    _save(figure, path)
+
+
+def save_spread(values: Mapping[str, Sequence[float]], unit: str, title: str, path: Path) -> None:
+    """One box per engine: median, quartiles, and what lies outside."""
+    figure, axes = _axes(title)
+    axes.boxplot(list(values.values()), tick_labels=list(values), orientation="horizontal", showfliers=True)
+    axes.set_xlabel(unit)
+    axes.set_xlim(left=0)
+    axes.invert_yaxis()
+    _save(figure, path)
+
+
+def save_tails(series: Mapping[str, Sequence[tuple[float, float]]], unit: str, title: str, path: Path) -> None:
+    """Percentiles, the far ones spread out."""
+    figure, axes = _axes(title)
+    for name, points in series.items():
+        axes.plot([1.0 / (1.0 - p / 100.0) for p, _ in points], [v for _, v in points], marker="o", label=name)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    ticks = [50.0, 90.0, 99.0, 99.9, 99.99]
+    axes.set_xticks([1.0 / (1.0 - p / 100.0) for p in ticks], [f"{p:g}%" for p in ticks])
+    axes.set_ylabel(unit)
     axes.legend()
     _save(figure, path)
 

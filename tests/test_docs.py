@@ -36,10 +36,12 @@ from headrace.errors import QueryError
 from headrace.plan.nodes import Scan
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+TOP = [ROOT / f"{name}.md" for name in ("README", "ARCHITECTURE", "CONTRIBUTING", "CHANGELOG")]
+PAGES = [*TOP, *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "decisions").glob("*.md"))]
 _BLOCK = re.compile(
     r"^```(?P<info>\S[^\n]*)\n(?P<body>.*?)^```$|^<!-- (?P<hidden>(?:sql|python|file)[^\n]*)\n(?P<code>.*?)^-->$", re.M | re.S
 )
+_PATH = re.compile(r"`([\w*/-]+(?:/|\.py|\.md|\.cql))`")
 _LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
 
 
@@ -160,10 +162,25 @@ def test_links_lead_somewhere(page):
     assert missing == []
 
 
+@pytest.mark.parametrize("page", [p for p in PAGES if p.parent.name != "docs"], ids=lambda p: p.name)
+def test_files_that_are_named_exist(page):
+    """`plan/nodes.py`, `sql/`, or the bare name of a file of ours. (Pages for users name files of users.)"""
+    source = ROOT / "src" / "headrace"
+    named = set(_PATH.findall(page.read_text(encoding="utf-8"))) - {"profiles/", "late/"}
+    missing = [n for n in named if not any(ROOT.glob(n)) and not any(source.glob(n)) and not any(source.glob(f"*/{n}"))]
+    assert missing == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_make_targets_exist(page):
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
     assert set(re.findall(r"`make ([a-z-]+)", page.read_text(encoding="utf-8"))) <= targets
+
+
+def test_every_folder_has_its_place_in_the_architecture():
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    folders = [p.name for p in (ROOT / "src" / "headrace").iterdir() if p.is_dir() and p.name != "__pycache__"]
+    assert [f for f in folders if f"`{f}/`" not in text] == []
 
 
 def test_the_kinds_of_blocks_are_known():

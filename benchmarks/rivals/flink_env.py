@@ -7,7 +7,9 @@ not on PyPI: Maven fetches it once. The Hadoop classes that jar wants are those 
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -23,6 +25,10 @@ DEFAULT_VENV = HERE.parent / ".flink-venv"
 
 class FlinkUnavailable(RuntimeError):
     """Flink could not be set up or did not finish; the message says why and what to do."""
+
+
+class FlinkTimeout(FlinkUnavailable):
+    """A run that was stopped because it took too long."""
 
 
 @dataclass(frozen=True)
@@ -52,15 +58,26 @@ def run(env: FlinkEnv, script: str, arguments: dict[str, object], timeout: float
     command = [str(env.python), str(HERE / script), "--jars", ",".join(map(str, env.jars))]
     for name, value in arguments.items():
         command += [f"--{name.replace('_', '-')}", str(value)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
-    except subprocess.TimeoutExpired as late:
-        raise FlinkUnavailable(f"{script} did not finish within {timeout:.0f} s") from late
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.returncode != 0 or not lines:
-        raise FlinkUnavailable(f"{script} failed ({done.returncode}):\n{_tail(done.stderr or done.stdout)}")
+    code, out, err = _finish(command, script, timeout)
+    lines = [line for line in out.splitlines() if line.startswith("{")]
+    if code != 0 or not lines:
+        raise FlinkUnavailable(f"{script} failed ({code}):\n{_tail(err or out)}")
     result: dict[str, Any] = json.loads(lines[-1])
     return result
+
+
+def _finish(command: list[str], script: str, timeout: float) -> tuple[int, str, str]:
+    """In a group of its own: a JVM is started beneath it, which must end with it."""
+    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        out, err = job.communicate(timeout=timeout)
+    except BaseException as stopped:
+        os.killpg(job.pid, signal.SIGKILL)
+        job.communicate()
+        if isinstance(stopped, subprocess.TimeoutExpired):
+            raise FlinkTimeout(f"{script} did not finish within {timeout:.0f} s") from stopped
+        raise
+    return job.returncode, out, err
 
 
 def _check_tools() -> None:

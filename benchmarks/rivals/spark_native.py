@@ -57,24 +57,31 @@ def payments_stream(spark: SparkSession, data: Path) -> DataFrame:
     return spark.readStream.schema(SPARK_DDL).option("maxFilesPerTrigger", 1).parquet(str(data))
 
 
-def run_to_end(name: str, results: DataFrame, mode: str, **details: Any) -> Result:
-    """From `start()` to the last commit, results dropped, state and checkpoints on."""
+def run_to_end(name: str, results: DataFrame, mode: str, limit: float | None = None, **details: Any) -> Result:
+    """From `start()` to the last commit, results dropped, state and checkpoints on.
+
+    Past `limit` seconds it is stopped; the result then has what was done so far, and says so.
+    """
     with tempfile.TemporaryDirectory(prefix="headrace-rival-") as checkpoint:
         writer = results.writeStream.format("noop").outputMode(mode).trigger(availableNow=True)
         begin = time.perf_counter()
         query = writer.option("checkpointLocation", checkpoint).start()
-        query.awaitTermination()
+        ended = query.awaitTermination(limit) if limit is not None else (query.awaitTermination(), True)[1]
         seconds = time.perf_counter() - begin
+        query.stop()
         batches = [p for p in query.recentProgress if p["numInputRows"] > 0]
+    if not ended:
+        details = {**details, "unfinished_after": limit}
     rows = sum(p["numInputRows"] for p in batches)
-    return Result(name, rows, seconds, {**details, **_steady(batches), "batches": len(batches)})
+    return Result(name, rows, seconds, {**details, **batch_details(batches)})
 
 
-def _steady(batches: list[dict]) -> dict[str, float]:
-    """Events/s of all batches but the first, which pays for start-up."""
-    busy = sum(p["durationMs"]["triggerExecution"] for p in batches[1:])
-    rows = sum(p["numInputRows"] for p in batches[1:])
-    return {"steady_events_per_second": 1000.0 * rows / busy} if busy else {}
+def batch_details(batches: list[dict], skip: int = 1) -> dict[str, Any]:
+    """Steady: all batches but the first ones, which pay for start-up."""
+    times = [p["durationMs"]["triggerExecution"] for p in batches]
+    rows = sum(p["numInputRows"] for p in batches[skip:])
+    steady = {"steady_events_per_second": 1000.0 * rows / sum(times[skip:])} if times[skip:] else {}
+    return {**steady, "batches": len(batches), "batch_ms": times}
 
 
 def sum_and_count() -> list[Any]:
@@ -87,12 +94,15 @@ def group_by(spark: SparkSession, data: Path) -> Result:
     return run_to_end("spark groupBy", results, "update")
 
 
-def hopping(spark: SparkSession, data: Path, hop_seconds: int = 60, minutes: int = 60, delay_seconds: float = 0.0) -> Result:
+def hopping(
+    spark: SparkSession, data: Path, hop_seconds: int = 60, minutes: int = 60, delay_seconds: float = 0.0,
+    limit: float | None = None,
+) -> Result:  # fmt: skip
     """Spark copies each event once per window it lies in: 60 times at 60 min by 1 min."""
     window = F.window("at", f"{minutes} minutes", f"{hop_seconds} seconds")
     stream = payments_stream(spark, data).withWatermark("at", f"{delay_seconds} seconds")
     results = stream.groupBy("card", window).agg(*sum_and_count())
-    return run_to_end(f"spark hop {hop_seconds} s", results, "append", hop_seconds=hop_seconds, minutes=minutes)
+    return run_to_end(f"spark hop {hop_seconds} s", results, "append", limit, hop_seconds=hop_seconds, minutes=minutes)
 
 
 def recompute(spark: SparkSession, data: Path, minutes: int = 60) -> Result:

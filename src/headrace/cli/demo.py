@@ -15,6 +15,7 @@ from headrace.cli.consoles import err, out
 from headrace.cli.demo_picture import Facts, draw
 from headrace.cli.demo_script import fraud
 from headrace.cli.failures import reported
+from headrace.cli.interrupts import Interrupts
 from headrace.cli.progress import Progress
 from headrace.cli.run import follow_run
 from headrace.errors import InternalError
@@ -82,9 +83,9 @@ def exact(text: str, verbose: bool) -> tuple[list[tuple[int, str, int, int]], se
             alerts.extend(zip(ids, cards, at, counts, strict=True))
 
     progress = Progress(quiet=False)
-    with progress.shown():
+    with Interrupts() as interrupts, progress.shown():
         handle = start_script(parse_script(text, "fraud.cql"), None, False, verbose)
-        stopped = follow_run(handle, collect, progress)
+        stopped = follow_run(handle, collect, progress, interrupts)
     if stopped:
         raise KeyboardInterrupt
     if handle.error is not None:

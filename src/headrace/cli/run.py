@@ -8,6 +8,7 @@ import typer
 
 from headrace.cli.consoles import say
 from headrace.cli.failures import INTERRUPTED, reported
+from headrace.cli.interrupts import Interrupts
 from headrace.cli.progress import Progress
 from headrace.cli.rows import row_printer
 from headrace.cli.scripts import load
@@ -70,9 +71,9 @@ def run(
         progress = Progress(quiet)
         from headrace.spark.run import start_script
 
-        with progress.shown():
+        with Interrupts() as interrupts, progress.shown():
             handle = start_script(plan, checkpoint, follow, verbose)
-            stopped = follow_run(handle, printer.show, progress)
+            stopped = follow_run(handle, printer.show, progress, interrupts)
         if stopped:
             progress.finish("stopped")
             say(_how_to_resume(script, follow, checkpoint))
@@ -82,20 +83,26 @@ def run(
         progress.finish()
 
 
-def follow_run(handle: Handle, show: Callable[[RowsEvent], None], progress: Progress) -> bool:
+def follow_run(handle: Handle, show: Callable[[RowsEvent], None], progress: Progress, interrupts: Interrupts) -> bool:
     """Follow a run to its end; True if Ctrl-C ended it. However this is left, the run is not left running."""
+    interrupts.running = True
+    stopped = False
     try:
         while True:
-            finished = handle.done  # asked first: what is polled after this is all there is
-            for event in handle.poll(0 if finished else POLL_S):
+            if interrupts.asked and not stopped:
+                stopped = True
+                handle.stop()
+            finished = handle.done or stopped  # asked first: what is polled after this is all there is
+            events = handle.poll(0 if finished else POLL_S)
+            for event in events:
                 match event:
                     case RowsEvent():
                         with progress.aside():
                             show(event)
                     case ProgressEvent():
                         progress.totals.add(event)
-            if finished:
-                return False
+            if finished and not events:
+                return stopped
     except KeyboardInterrupt:
         handle.stop()
         return True

@@ -74,7 +74,8 @@ def _membership(node: WindowAggregate, found: Results, keys: list[Hashable]) -> 
             return lambda i, j: times[i] - lag - size < times[j] <= times[i] - lag
         case RowsWindow(rows=rows, partition_by=by):
             parts = _groups(by, node.input.schema, [row for _, row in found])
-            return lambda i, j: j in _last_rows(parts, times, i, rows, keep)[parts[j]]
+            # KEEP is about keys that no longer come: without partitions there are none.
+            return lambda i, j: j in _last_rows(parts, times, i, rows, keep if by else None)[parts[j]]
         case UnboundedWindow():
             life = _lives(keys, times, keep)
             return lambda i, j: keys[j] == keys[i] and life[j] == life[i]

@@ -170,7 +170,9 @@ def children(node: Node) -> tuple[Node, ...]:
 def retracts(node: Node) -> bool:
     """Whether a row of this node can be taken back while the frontier has not passed it."""
     match node:
-        case Scan() | Late() | Rejected():
+        case Scan(stream=stream):
+            return stream.unique is not None and stream.delay != 0
+        case Late() | Rejected():
             return False
         case WindowAggregate():
             return base_stream(node).delay != 0

@@ -52,6 +52,8 @@ def plan(
         marked[old.columns[table][gone]] = True
         maybe_old |= marked[old.columns[table][first_old:]]
         maybe_new |= marked[new.columns[table][first_old:]]
+    maybe_old |= removed[first_old:]
+    maybe_new |= is_new[first_old:]
     return Plan(np.flatnonzero(maybe_old) + first_old, np.flatnonzero(maybe_new) + first_old)
 
 

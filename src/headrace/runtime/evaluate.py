@@ -20,7 +20,7 @@ from headrace.plan.aggregates import decimal_parts, result_type
 from headrace.plan.aggregates import function as aggregate_function
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
 from headrace.runtime.reservoir import Reservoir, Run, join
-from headrace.stages.program import Stage, Tally, TallyKind, VectorKind
+from headrace.stages.program import Stage, TableRole, Tally, TallyKind, VectorKind
 
 if TYPE_CHECKING:
     from headrace.operators.moves import Moves
@@ -99,10 +99,10 @@ class Evaluator:
         edges = {} if bound is None else self._read_edges(zone, bound)
         moves = self._moves(zone, rows, edges, commit=True)
         readings = self._run(moves, rows, events)
-        self._touch(rows.columns)
+        self.touch(rows.columns)
         for offset, edge in edges.items():
             self.edges[offset] = edge.first + len(edge.ts)
-            self._touch(edge.columns)
+            self.touch(edge.columns)
         self._passed = edges.get(self.offsets[-1]) if self.offsets else None
         return readings
 
@@ -191,10 +191,17 @@ class Evaluator:
         beside = Tally(TallyKind.COUNT, spec.window, spec.group, spec.vector)
         return readings[self.stage.tallies.index(beside)]["value"]
 
-    def _touch(self, columns: list[np.ndarray]) -> None:
+    def touch(self, columns: list[np.ndarray]) -> None:
+        """The keys of these rows have changed, and must be saved."""
         for table, numbers in enumerate(columns[: self.layout.tables]):
             if len(numbers):
                 self.touched[table].append(numbers)
+
+    def release(self, columns: list[np.ndarray]) -> None:
+        """These rows are gone: they hold their keys no longer. What UNIQUE BY numbers has a life of its own."""
+        for spec, table, numbers in zip(self.stage.tables, self.tables, columns, strict=False):
+            if spec.role is not TableRole.UNIQUE:
+                table.release(numbers)
 
     def settle(self, rows: int) -> None:
         """The first `rows` rows of the zone are final: forget what no window can reach any more."""
@@ -202,8 +209,7 @@ class Evaluator:
             self.numbered += rows
             return
         if self.stage.lets_go and self._passed is not None:
-            for table, numbers in zip(self.tables, self._passed.columns, strict=False):
-                table.release(numbers)
+            self.release(self._passed.columns)
         needed = min(self.edges.values(), default=self.reservoir.count)
         for program in self.stage.windows:
             if isinstance(program.window, RowsWindow) and program.partitions is None:

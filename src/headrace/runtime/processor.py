@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from headrace.changes.changes import Changes
 from headrace.operators.metrics import MetricColumn, metric_column, to_arrow
+from headrace.operators.unique import Uniques
 from headrace.plan.arrow import arrow_type
 from headrace.plan.query import Emit
 from headrace.plan.time import END_OF_TIME
@@ -85,6 +86,12 @@ class TaskProcessor:
         fields = [pa.field(f"i{i}", arrow_type(stage.inputs[i].type)) for i in self._carried]
         nothing = pa.RecordBatch.from_pylist([], pa.schema(fields)) if fields else empty_batch(0)
         self.zone = Zone(Rows.empty(self.layout), nothing, [None for _ in stage.outputs])
+        unique = stage.unique_table
+        self.uniques: Uniques | None = None
+        if unique is not None and stage.unique_within is not None:
+            self.uniques = Uniques(stage.unique_within, unique, self.tables[unique])
+            self.zone.wanted.append(None)
+        self.kept = np.zeros(0, np.bool_)  # with UNIQUE: which rows of the zone count
 
     def process(self, header: Header, arrivals: Arrivals | None) -> Result:
         """Take in a batch (or one event), and give what leaves because of it."""
@@ -93,7 +100,7 @@ class TaskProcessor:
         self.clock.advance(header)
         fresh = self._admit(arrivals, bounds, result) if arrivals is not None and len(arrivals) else None
         if any(not o.late for o in self.stage.outputs):
-            if self.stage.windows:
+            if self.stage.windows or self.uniques is not None:
                 self._evaluate(fresh, result)
             else:
                 self._pass_through(fresh, result)
@@ -126,6 +133,8 @@ class TaskProcessor:
         else:
             carry = empty_batch(len(arrivals))
         wanted = [all_true(arrivals.inputs, o.masks) for o in self.stage.outputs]
+        if self.uniques is not None:
+            wanted.append(all_true(arrivals.inputs, self.stage.members))
         return Zone(rows, carry, wanted).sorted()
 
     # ---- queries without windows ----------------------------------------------------------------------------------
@@ -148,13 +157,7 @@ class TaskProcessor:
     # ---- queries with windows -------------------------------------------------------------------------------------
 
     def _evaluate(self, fresh: Arrivals | None, result: Result) -> None:
-        old = self.zone
-        removed = np.zeros(len(old), np.bool_)
-        if fresh is None:
-            new, is_new = old, np.zeros(len(old), np.bool_)
-        else:
-            incoming = self._incoming(fresh, removed)
-            new, is_new = (old.take(np.flatnonzero(~removed)) if removed.any() else old).merge(incoming)
+        old, new, removed, is_new = self._merge(fresh) if self.uniques is None else self._merge_unique(fresh, self.uniques)
         self.evaluator.grow()
         plans = [self._plan(i, o, old, new, removed, is_new) for i, o in enumerate(self.stage.outputs)]
         before = self._read_old(old, plans)
@@ -171,7 +174,45 @@ class TaskProcessor:
         if self.stage.stores_rows:
             self.reservoir.append(new.rows.slice(0, final))
         self.evaluator.settle(final)
-        self.zone = new.slice(final, len(new)) if final else new
+        if self.uniques is None:
+            self.zone = new.slice(final, len(new)) if final else new
+        else:
+            self._settle_unique(self.uniques)
+
+    def _merge(self, fresh: Arrivals | None) -> tuple[Zone, Zone, np.ndarray, np.ndarray]:
+        """The zone as it was and as it is, and which rows of either are not in the other."""
+        old = self.zone
+        removed = np.zeros(len(old), np.bool_)
+        if fresh is None:
+            return old, old, removed, np.zeros(len(old), np.bool_)
+        incoming = self._incoming(fresh, removed)
+        new, is_new = (old.take(np.flatnonzero(~removed)) if removed.any() else old).merge(incoming)
+        return old, new, removed, is_new
+
+    def _merge_unique(self, fresh: Arrivals | None, uniques: Uniques) -> tuple[Zone, Zone, np.ndarray, np.ndarray]:
+        """The same among the rows that count. A row that comes late may count in the place of one that was there."""
+        before, after, _, is_fresh = self._merge(fresh)
+        uniques.grow()
+        kept = uniques.kept(after.rows.ts, after.rows.columns)
+        member = after.wanted[-1]
+        kept = kept if member is None else kept & member
+        was_kept = np.zeros(len(after), np.bool_)
+        was_kept[~is_fresh] = self.kept
+        old, new = before.take(np.flatnonzero(self.kept)), after.take(np.flatnonzero(kept))
+        removed = ~kept[~is_fresh][self.kept]
+        self.zone, self.kept = after, kept
+        return old, new, removed, ~was_kept[kept]
+
+    def _settle_unique(self, uniques: Uniques) -> None:
+        """Final rows leave the zone; those that did not count hold nothing any more."""
+        final = self._final_rows(self.zone)
+        rows = self.zone.rows.slice(0, final)
+        self.evaluator.touch(rows.columns)
+        if self.stage.lets_go:
+            self.evaluator.release(rows.take(np.flatnonzero(~self.kept[:final])).columns)
+        gone = uniques.settle(rows.ts, rows.columns, self.clock.frontier)
+        self.evaluator.touched[uniques.index].append(gone)
+        self.zone, self.kept = self.zone.slice(final, len(self.zone)), self.kept[final:]
 
     def _incoming(self, fresh: Arrivals, removed: np.ndarray) -> Zone:
         """The rows that come in; what is taken back is marked in `removed`."""

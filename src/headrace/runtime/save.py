@@ -54,6 +54,7 @@ def save(processor: TaskProcessor, pages: PageStore) -> bytes:
     }
     head |= {f"reservoir.{k}": v for k, v in processor.reservoir.dump().items()}
     head |= {f"zone.{k}": v for k, v in zones.dump(processor.zone).items()}
+    head["kept"] = processor.kept.view(np.uint8)
     for i, keys in enumerate(processor.tables):
         if isinstance(keys, ValueTable):
             head |= {f"values{i}.{k}": v for k, v in keys.dump().items()}
@@ -73,12 +74,15 @@ def load(processor: TaskProcessor, head: bytes, pages: PageStore) -> None:
     evaluator.numbered = state["numbered"]
     evaluator.edges = {offset: row for offset, row in state["edges"]}
     processor.reservoir.load(_part(state, "reservoir"))
-    processor.zone = zones.load(_part(state, "zone"), processor.layout, len(processor.stage.outputs))
+    processor.zone = zones.load(_part(state, "zone"), processor.layout, len(processor.zone.wanted))
+    processor.kept = state["kept"].view(np.bool_)
     names = [f"{i}.{p}" for i, count in enumerate(state["counts"]) for p in range((count + PAGE - 1) // PAGE)]
     decoded = {name: decode(pages.get_page(name), f"page {name}") for name in names}
     for i, count in enumerate(state["counts"]):
         _load_table(processor, i, count, state, decoded)
     evaluator.grow()
+    if processor.uniques is not None:
+        processor.uniques.grow()
     for i, count in enumerate(state["counts"]):
         for start in range(0, count, PAGE):
             _load_page(processor, i, start, min(count, start + PAGE), decoded[f"{i}.{start // PAGE}"])
@@ -101,6 +105,8 @@ def _page(processor: TaskProcessor, table: int, page: int) -> dict[str, Any]:
     for i, ring in evaluator.rings.items():
         if ring.partitions == table:
             out |= {f"ring{i}.{k}": v for k, v in ring.dump(start, stop).items()}
+    if processor.uniques is not None and processor.uniques.index == table:
+        out |= {f"unique.{k}": v for k, v in processor.uniques.dump(start, stop).items()}
     return out
 
 
@@ -132,3 +138,5 @@ def _load_page(processor: TaskProcessor, table: int, start: int, stop: int, page
     for i, ring in evaluator.rings.items():
         if ring.partitions == table:
             ring.load(start, stop, _part(page, f"ring{i}"))
+    if processor.uniques is not None and processor.uniques.index == table:
+        processor.uniques.load(start, stop, _part(page, "unique"))

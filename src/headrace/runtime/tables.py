@@ -92,6 +92,10 @@ class KeyTable:
         self.free_count = keytable.remove(gone[:n], self.slots, self.high, self.live, self.free, self.free_count)
         return gone[:n]
 
+    def forget(self, keys: np.ndarray) -> None:
+        """These numbers are free; no row holds them."""
+        self.free_count = keytable.remove(keys, self.slots, self.high, self.live, self.free, self.free_count)
+
     def dump(self) -> dict[str, Any]:
         """The state, as arrays."""
         n = self.count

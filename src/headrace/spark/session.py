@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -44,12 +46,16 @@ def local_session(name: str = "headrace", cores: int | None = None, quiet: bool 
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     named = {"spark.master": f"local[{cores}]", "spark.app.name": name, "spark.sql.shuffle.partitions": str(cores)}
     every = {**STREAMING, **LOCAL, **named, **settings}
+    interrupt = signal.getsignal(signal.SIGINT)
     if quiet and SparkContext._active_spark_context is None and SparkContext._gateway is None:
         quiet_context(every)  # the session below finds it
     builder = SparkSession.builder
     for key, value in every.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
+    if threading.current_thread() is threading.main_thread() and interrupt is not None:
+        # PySpark would cancel all jobs on Ctrl-C, in the midst of another call to the JVM: a stream would fail, not stop.
+        signal.signal(signal.SIGINT, interrupt)
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 

@@ -50,6 +50,8 @@ class StageBuilder:
         self.tallies: list[Tally] = []
         self.outputs: list[Output] = []
         self.wanted: list[tuple[int, ...]] = []
+        self.unique_within: int | None = None
+        self.members: tuple[int, ...] = ()
         self.route_exprs = route
         self.route = None if route is None else tuple(self.input(e) for e in route)
 
@@ -68,6 +70,11 @@ class StageBuilder:
     def want(self, masks: tuple[int, ...]) -> None:
         """Some output needs the rows for which these masks hold."""
         _index(self.wanted, masks)
+
+    def unique(self, by: tuple[Expr, ...], within: int) -> None:
+        """Rows that come twice count once."""
+        _index(self.tables, Table(TableRole.UNIQUE, tuple(self.input(e) for e in by)))
+        self.unique_within = within
 
     def group(self, keys: tuple[Expr, ...]) -> int:
         """The numbering of group keys."""
@@ -150,4 +157,6 @@ class StageBuilder:
             vectors=tuple(self.vectors),
             tallies=tuple(self.tallies),
             outputs=tuple(self.outputs),
+            unique_within=self.unique_within,
+            members=self.members,
         )

@@ -12,7 +12,7 @@ from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, Win
 from headrace.plan.query import Emit, Query, Script
 from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import Stream
-from headrace.plan.windows import RowsWindow
+from headrace.plan.windows import RowsWindow, UnboundedWindow, Window
 from headrace.stages.builder import StageBuilder
 from headrace.stages.flatten import Flat, flatten, split_top, stateless, window_chain
 from headrace.stages.program import Disorder, Output, Stage
@@ -67,7 +67,10 @@ class _Lowering:
         key = (stream.name, names, apart)
         if key not in self.builders:
             types = self.type_of
-            self.builders[key] = StageBuilder(stream.name, disorder_of(stream), route, lambda e: types(e, stream.schema))
+            builder = StageBuilder(stream.name, disorder_of(stream), route, lambda e: types(e, stream.schema))
+            if stream.unique is not None and apart != "late":
+                builder.unique(stream.unique.by, stream.unique.within)
+            self.builders[key] = builder
         return self.builders[key]
 
     def query(self, query: Query, node: Node, route: tuple[Expr, ...]) -> Finish:
@@ -86,9 +89,11 @@ class _Lowering:
     def _rows(self, query: Query, node: Node) -> Finish:
         """A query without a window: its rows pass as they are."""
         flat = flatten(node)
-        builder = self.builder(flat.stream, None, apart="rows")
+        unique = flat.stream.unique
+        builder = self.builder(flat.stream, None if unique is None else unique.by, apart="rows")
         masks = builder.masks(flat.predicates)
-        builder.want(masks)
+        # A row that a filter drops still makes a later one with its UNIQUE columns come twice.
+        builder.want(masks if unique is None else ())
         fields = tuple(Field(f.name, self.type_of(flat.columns[f.name.lower()], flat.stream.schema)) for f in node.schema.fields)
         columns = tuple((f.name, builder.input(flat.columns[f.name.lower()])) for f in node.schema.fields)
         builder.outputs.append(Output(query.name, query.emit, columns, (), masks))
@@ -104,11 +109,17 @@ class _Lowering:
 
     def _windows(self, query: Query, above: list[Filter | Project], top: WindowAggregate, route: tuple[Expr, ...]) -> Finish:
         chain = window_chain(top)
-        if not stateless(chain[0].input):
+        if not _side_by_side(chain):
             raise QueryError(
-                "a window over the results of another window is not there yet", hint="write one SELECT with OVER for each metric"
+                "a window over the results of another window is not there yet",
+                hint="write one SELECT with OVER for each metric",
             )
         flat = flatten(chain[0].input)
+        if flat.stream.keep is not None and any(_keeps_keys(node.window) for node in chain):
+            raise QueryError(
+                f"KEEP of stream {flat.stream.name!r} is not there yet for windows that keep something per key",
+                hint="leave KEEP out: the state then holds every key ever seen",
+            )
         rows_filter = flat.predicates if any(isinstance(n.window, RowsWindow) for n in chain) else ()
         builder = self.builder(flat.stream, route, apart=rows_filter or None)
         needed = _needed(above, top.schema)
@@ -125,7 +136,11 @@ class _Lowering:
                     argument = None if call.argument is None else flat.rewrite(call.argument)
                     metrics.append(builder.metric(call, argument, builder.masks(calls), window, group))
         # Rows outside WHERE count for ROWS, so they are wanted too; what a filter below ROWS drops is not.
-        builder.want(builder.masks(rows_filter) if any(isinstance(n.window, RowsWindow) for n in chain) else masks)
+        counted = rows_filter if any(isinstance(n.window, RowsWindow) for n in chain) else None
+        wanted = masks if counted is None else builder.masks(counted)
+        builder.want(wanted if flat.stream.unique is None else ())
+        if counted and flat.stream.unique is not None:
+            builder.members = builder.masks(counted)
         own = [f for f in chain[0].input.schema.fields if f.name in needed]
         columns = tuple((f.name, builder.input(flat.columns[f.name.lower()])) for f in own)
         builder.outputs.append(Output(query.name, query.emit, columns, tuple(metrics), masks))
@@ -144,6 +159,25 @@ class _Lowering:
                     current = {n.lower(): flat.rewrite(e) for n, e in items}
                     names = tuple(n for n, _ in items)
         return Finish(query, columns, tuple(predicates), tuple((n, current[n.lower()]) for n in names), rejected)
+
+
+def _keeps_keys(window: Window) -> bool:
+    """Whether a window keeps something for a key that no longer comes."""
+    return isinstance(window, UnboundedWindow) or (isinstance(window, RowsWindow) and bool(window.partition_by))
+
+
+def _side_by_side(chain: list[WindowAggregate]) -> bool:
+    """Whether stacked windows all look at the rows of the stream, so that they can be evaluated side by side."""
+    if not stateless(chain[0].input) or any(node.where is not None for node in chain[:-1]):
+        return False
+    own = chain[0].input.schema
+    for node in chain[1:]:
+        by = node.window.partition_by if isinstance(node.window, RowsWindow) else ()
+        calls = [e for call in node.aggregates for e in (call.argument, call.filter)]
+        exprs = [e for e in (*node.keys, *by, node.where, *calls) if e is not None]
+        if not all(own.has(name) for e in exprs for name in e.columns):
+            return False
+    return True
 
 
 def _needed(above: list[Filter | Project], schema: Schema) -> set[str]:
@@ -168,6 +202,8 @@ def routable(chain: list[WindowAggregate]) -> set[str]:
         if isinstance(node.window, RowsWindow):
             keys &= {flat.rewrite(k).sql for k in node.window.partition_by}
         common = keys if common is None else common & keys
+    if flat.stream.unique is not None:  # rows that come twice must meet
+        common = (common or set()) & {e.sql for e in flat.stream.unique.by}
     return common or set()
 
 

@@ -49,6 +49,7 @@ class TableRole(Enum):
     GROUP = "group"
     PAIR = "pair"
     VALUE = "value"
+    UNIQUE = "unique"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,14 @@ class Stage:
     vectors: tuple[Vector, ...]
     tallies: tuple[Tally, ...]
     outputs: tuple[Output, ...]
+    unique_within: int | None = None  # rows of one number in the UNIQUE table no further apart than this are one row
+    members: tuple[int, ...] = ()  # with UNIQUE: masks of the rows that are then in the stream at all
+
+    @property
+    def unique_table(self) -> int | None:
+        """The table that numbers what UNIQUE BY compares."""
+        found = [i for i, t in enumerate(self.tables) if t.role is TableRole.UNIQUE]
+        return found[0] if found else None
 
     @property
     def eager(self) -> bool:

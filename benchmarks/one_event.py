@@ -1,0 +1,138 @@
+"""How long does the task processor take for one event? In one process, without Spark: one event a call.
+
+Three metrics over two windows and 100,000 keys. What is timed is `process`; the Arrow row it is given is made before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from rich.table import Table
+
+from headrace.plan.arrow import arrow_type
+from headrace.runtime.clock import Header, Segment
+from headrace.runtime.processor import Arrivals, TaskProcessor
+from headrace.sql import parse_script
+from headrace.stages.lower import lower
+from headrace.testing.local import MemoryStore
+
+from . import command, report
+from .payments import Payments, table
+from .report import Result, Target
+
+WINDOW = "OVER (PARTITION BY card RANGE BETWEEN INTERVAL {} MINUTES PRECEDING AND CURRENT ROW)"
+SCRIPT = """CREATE STREAM payments (id BIGINT, card STRING, amount DOUBLE, at TIMESTAMP)
+    SOURCE FILE('payments', 'parquet') TIMESTAMP BY at DELAY {} SECONDS;
+    SELECT id, card, SUM(amount) %s AS total, COUNT(*) %s AS n, AVG(amount) %s AS mean
+    FROM payments EMIT CHANGES;""" % tuple(WINDOW.format(m) for m in (5, 5, 60))  # noqa: UP031
+HISTORY_BATCH = 50_000
+
+
+@dataclass
+class Feed:
+    """Payments as a bucket is given them. `highest` is what the header says of the rows so far."""
+
+    processor: TaskProcessor
+    rows: pa.Table
+
+    def __post_init__(self) -> None:
+        stage = self.processor.stage
+        self.at = self.rows["at"].cast(pa.int64()).to_numpy()
+        self.highest = np.maximum.accumulate(self.at)
+        card = pa.array([f"card{c}" for c in self.rows["card"].to_pylist()])
+        columns = {"id": self.rows["id"], "card": card, "amount": self.rows["amount"], "at": self.rows["at"]}
+        names = [f"x{i}" for i in range(len(stage.inputs))]
+        values = [columns[c.expr.sql].cast(arrow_type(c.type)) for c in stage.inputs]
+        self.inputs = pa.table(values, names=names).combine_chunks().to_batches()[0]
+
+    def cut(self, start: int, stop: int) -> tuple[Header, Arrivals]:
+        """A copy, as it would be if it had just come in."""
+        n = stop - start
+        header = Header(0, (Segment(0, (0, start), int(self.highest[stop - 1]), n),))
+        inputs = self.inputs.take(pa.array(np.arange(start, stop)))
+        low = np.arange(start, stop, dtype=np.int64)
+        none = np.zeros(n, np.bool_)
+        return header, Arrivals(self.at[start:stop].copy(), np.zeros(n, np.int64), low, np.zeros(n, np.int32), none, inputs)
+
+
+def main(options: argparse.Namespace) -> None:
+    log = command.Log()
+    results = [calls(log, options, delay) for delay in (0, 10)]
+    title = f"one event a call: 3 metrics, 2 windows, {options.cards:,} keys"
+    targets = [
+        Target(f"median call, DELAY {r.details['delay_seconds']} s", r.details["median_us"], 300, at_least=False, unit="µs")
+        for r in results
+    ]
+    plot = command.file_for(options, "png")
+    report.save_tails({r.name: r.details["percentiles_us"] for r in results}, "µs", title, plot)
+    command.finish(log, options, results, targets, calls_table(results, title), plot=plot)
+
+
+def calls(log: command.Log, options: argparse.Namespace, delay: int) -> Result:
+    """Enough history that events leave both windows, some calls that do not count, then those that do."""
+    rows, measured = command.rows_of(options), 2_000 if options.quick else options.calls
+    history = rows - rows % HISTORY_BATCH
+    spec = Payments(
+        rows=history + options.warm_up + measured, cards=options.cards, events_per_second=history / 5_000.0,
+        late_share=0.1 if delay else 0.0, late_max_seconds=float(delay),
+    )  # fmt: skip
+    processor = TaskProcessor(lower(parse_script(SCRIPT.format(delay))).stages[0], MemoryStore())
+    feed = Feed(processor, table(spec))
+    for start in range(0, history, HISTORY_BATCH):
+        processor.process(*feed.cut(start, start + HISTORY_BATCH))
+    events = [feed.cut(i, i + 1) for i in range(history, spec.rows)]
+    taken = timed(processor, events)[options.warm_up :]
+    result = as_result(taken, delay, len(processor.zone))
+    log.say(f"{result.name}: median {result.details['median_us']:.0f} µs")
+    return result
+
+
+def timed(processor: TaskProcessor, events: list[tuple[Header, Arrivals]]) -> np.ndarray:
+    """Microseconds of every call."""
+    out = np.empty(len(events))
+    for i, (header, arrivals) in enumerate(events):
+        begin = time.perf_counter_ns()
+        result = processor.process(header, arrivals)
+        out[i] = time.perf_counter_ns() - begin
+        if not result.changes:
+            raise RuntimeError("an event had no result")
+    return out / 1000.0
+
+
+def as_result(microseconds: np.ndarray, delay: int, open_rows: int) -> Result:
+    percentiles = [50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99]
+    values = [float(v) for v in np.percentile(microseconds, percentiles)]
+    details = {
+        "delay_seconds": delay,
+        "open_rows": open_rows,
+        "median_us": values[0],
+        "p99_us": values[4],
+        "p999_us": values[6],
+        "worst_us": float(microseconds.max()),
+        "percentiles_us": list(zip(percentiles, values, strict=True)),
+    }
+    name = f"DELAY {delay} s" + (", 10% late" if delay else "")
+    return Result(name, len(microseconds), float(microseconds.sum()) / 1e6, details)
+
+
+def calls_table(results: list[Result], title: str) -> Table:
+    table_ = Table(title=title)
+    table_.add_column("")
+    for heading in ("calls", "median µs", "99% µs", "99.9% µs", "worst µs", "calls/s"):
+        table_.add_column(heading, justify="right")
+    for r in results:
+        values = (f"{r.details[k]:,.0f}" for k in ("median_us", "p99_us", "p999_us", "worst_us"))
+        table_.add_row(r.name, f"{r.rows:,}", *values, f"{r.events_per_second:,.0f}")
+    return table_
+
+
+if __name__ == "__main__":
+    arguments = command.parser("one_event", __doc__.splitlines()[0], rows=1_000_000)
+    arguments.add_argument("--cards", type=int, default=100_000)
+    arguments.add_argument("--calls", type=int, default=20_000, help="calls that are timed")
+    arguments.add_argument("--warm-up", type=int, default=2_000, help="calls before them")
+    main(arguments.parse_args())

@@ -1,0 +1,96 @@
+"""Does the length of a window cost anything, and what do many windows cost? Figure 6 of Railgun."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.table import Table
+
+from . import command, report, window_counts, window_sizes
+from .report import Result
+
+BOTH = ("sizes", "counts")
+
+
+def main(options: argparse.Namespace) -> None:
+    log = command.Log()
+    sizes, counts = [], []
+    if "sizes" in options.parts:
+        points = list(window_sizes.points(command.rows_of(options), options.cards, options.streams))
+        sizes = window_sizes.measure(log, points, 1 if options.quick else options.repeat)
+    if "counts" in options.parts:
+        rows = options.count_rows // (20 if options.quick else 1)
+        counts = window_counts.measure(log, rows, options.cards, options.caches)
+    plot = command.file_for(options, "png")
+    draw(sizes, counts, plot)
+    targets = window_sizes.targets(sizes) + window_counts.targets(counts)
+    tables = [sizes_table(sizes)] * bool(sizes) + [counts_table(counts)] * bool(counts)
+    command.finish(log, options, [*sizes, *counts], targets, *tables, plot=plot)
+
+
+def sizes_table(results: Sequence[Result]) -> Table:
+    table = Table(title="windows of 5 minutes to 1 year: the second half of each run")
+    for heading in ("stream", "window"):
+        table.add_column(heading)
+    for heading in ("rows", "seconds", "events/s", "of 5 min", "largest worker", "of 5 min", "all workers"):
+        table.add_column(heading, justify="right")
+    for stream in window_sizes.STREAMS:
+        found = window_sizes.of_stream(results, stream)
+        for r in found:
+            base, d = found[0], r.details
+            table.add_row(
+                stream, r.name.split(", ")[1], f"{r.rows:,}", f"{r.seconds:.1f}", f"{r.events_per_second:,.0f}",
+                f"{r.events_per_second / base.events_per_second:.2f} x", f"{d['largest_worker_mib']:,.0f} MiB",
+                f"{d['largest_worker_mib'] / base.details['largest_worker_mib']:.2f} x", f"{d['all_workers_mib']:,.0f} MiB",
+                end_section=r is found[-1],
+            )  # fmt: skip
+    return table
+
+
+def counts_table(results: Sequence[Result]) -> Table:
+    table = Table(title="windows that share neither end; SUM, AVG, COUNT over each")
+    for heading in ("cache", "windows", "iterators", "events/s", "time", "window results/s", "hits", "misses", "largest worker"):
+        table.add_column(heading, justify="right")
+    for r in results:
+        d = r.details
+        base = window_counts.of_cache(results, d["cache_chunks"])[0]
+        table.add_row(
+            str(d["cache_chunks"]), str(d["windows"]), str(d["iterators"]), f"{r.events_per_second:,.0f}",
+            f"{base.events_per_second / r.events_per_second:.1f} x", f"{r.events_per_second * d['windows']:,.0f}",
+            f"{d['hits']:,}", f"{d['misses']:,}", f"{d['largest_worker_mib']:,.0f} MiB",
+        )  # fmt: skip
+    return table
+
+
+def draw(sizes: Sequence[Result], counts: Sequence[Result], path: Path) -> None:
+    """Two pictures: `windows.png` for the sizes and `windows-counts.png` for the numbers."""
+    labels = ("window (s)", "events/s")
+    if sizes:
+        lines = {
+            s: [(r.details["window_seconds"], r.events_per_second) for r in window_sizes.of_stream(sizes, s)]
+            for s in window_sizes.STREAMS
+        }
+        report.save_lines({k: v for k, v in lines.items() if v}, labels, "window size and throughput", path)
+    if counts:
+        caches = dict.fromkeys(r.details["cache_chunks"] for r in counts)
+        points = {
+            f"cache of {c} chunks": [(r.details["iterators"], r.events_per_second) for r in window_counts.of_cache(counts, c)]
+            for c in caches
+        }
+        where = path.with_name(f"{path.stem}-counts{path.suffix}")
+        report.save_lines(points, ("iterators per bucket", "events/s"), "windows that share neither end", where)
+
+
+if __name__ == "__main__":
+    arguments = command.parser("windows", __doc__.splitlines()[0], rows=2_000_000)
+    arguments.add_argument("--cards", type=int, default=100_000)
+    arguments.add_argument("--parts", nargs="+", choices=BOTH, default=BOTH)
+    arguments.add_argument("--streams", nargs="+", choices=window_sizes.STREAMS, default=window_sizes.STREAMS)
+    arguments.add_argument("--repeat", type=int, default=3, help="runs of each window size; the median counts")
+    arguments.add_argument("--count-rows", type=int, default=1_000_000, help="payments for each number of windows")
+    arguments.add_argument(
+        "--caches", type=int, nargs="+", default=window_counts.CACHES, help="chunks that a worker keeps decoded (default 256 32)"
+    )
+    main(arguments.parse_args())
