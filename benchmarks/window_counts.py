@@ -22,6 +22,7 @@ COUNTS = (10, 20, 40, 80, 120)
 CACHES = (256, 32)  # chunks per worker; 256 is the default
 FILES = 20
 MICROS = 1_000_000
+CALLS = {"total": "SUM(amount)", "mean": "AVG(amount)", "n": "COUNT(*)"}
 
 
 def edges(windows: int, span_seconds: float) -> list[tuple[int, int]]:
@@ -35,9 +36,7 @@ def select(windows: int, span_seconds: float) -> str:
     for i, (begin, end) in enumerate(edges(windows, span_seconds)):
         upper = f"INTERVAL {end} MICROSECONDS PRECEDING" if end else "CURRENT ROW"
         over = f"OVER (PARTITION BY card RANGE BETWEEN INTERVAL {begin} MICROSECONDS PRECEDING AND {upper})"
-        metrics += [
-            f"{call} {over} AS {name}{i}" for call, name in (("SUM(amount)", "s"), ("AVG(amount)", "a"), ("COUNT(*)", "n"))
-        ]
+        metrics += [f"{call} {over} AS {name}{i}" for name, call in CALLS.items()]
     return f"SELECT id, card, {', '.join(metrics)} FROM payments EMIT CHANGES"
 
 

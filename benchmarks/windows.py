@@ -12,6 +12,7 @@ from . import command, report, window_counts, window_sizes
 from .report import Result
 
 BOTH = ("sizes", "counts")
+COUNT_ROWS = 1_000_000
 
 
 def main(options: argparse.Namespace) -> None:
@@ -21,7 +22,7 @@ def main(options: argparse.Namespace) -> None:
         points = list(window_sizes.points(command.rows_of(options), options.cards, options.streams))
         sizes = window_sizes.measure(log, points, 1 if options.quick else options.repeat)
     if "counts" in options.parts:
-        rows = options.count_rows // (20 if options.quick else 1)
+        rows = options.count_rows or COUNT_ROWS // (20 if options.quick else 1)
         counts = window_counts.measure(log, rows, options.cards, options.caches)
     plot = command.file_for(options, "png")
     draw(sizes, counts, plot)
@@ -89,7 +90,7 @@ if __name__ == "__main__":
     arguments.add_argument("--parts", nargs="+", choices=BOTH, default=BOTH)
     arguments.add_argument("--streams", nargs="+", choices=window_sizes.STREAMS, default=window_sizes.STREAMS)
     arguments.add_argument("--repeat", type=int, default=3, help="runs of each window size; the median counts")
-    arguments.add_argument("--count-rows", type=int, default=1_000_000, help="payments for each number of windows")
+    arguments.add_argument("--count-rows", type=int, help=f"payments for each number of windows (default {COUNT_ROWS:,})")
     arguments.add_argument(
         "--caches", type=int, nargs="+", default=window_counts.CACHES, help="chunks that a worker keeps decoded (default 256 32)"
     )

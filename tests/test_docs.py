@@ -153,6 +153,7 @@ def output(command: str) -> str:
     line = [sys.executable, "-m", "headrace.cli", *arguments]
     done = subprocess.run(line, capture_output=True, text=True, check=False, env=os.environ | {"COLUMNS": "120"})
     assert done.returncode == 0, done.stderr
+    assert len(done.stderr.splitlines()) <= 1, f"more than a summary on standard error:\n{done.stderr}"
     return done.stdout.strip("\n")
 
 

@@ -112,3 +112,12 @@ def test_the_whole_demo_on_a_played_back_engine(engine, fake, headrace, rows, al
     assert f"FILE('{tmp_path}/payments/*.csv'" in (tmp_path / "fraud.cql").read_text()
     lines = [line for path in sorted((tmp_path / "payments").glob("*.csv")) for line in path.read_text().splitlines()[1:]]
     assert [int(line.split(",")[0]) for line in lines] == [p.id for p in rows]
+
+
+def test_sparks_own_window_counts_as_a_hand_does(rows, tmp_path, spark):
+    from headrace.generate import SCHEMAS
+    from headrace.spark.rival import hopping_counts
+
+    data.write_files(tmp_path, rows)
+    found = hopping_counts(str(tmp_path / "*.csv"), SCHEMAS["payments"], data.WINDOW, data.HOP, "card")
+    assert found == sorted(hops(rows))

@@ -1,1 +1,23 @@
-"""Pure columnar functions on NumPy arrays, compiled with Numba: no plan, no Spark."""
+"""Pure columnar functions over arrays: NumPy, Numba and Arrow; no plan, no Spark."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from numba import config
+
+
+def _sources() -> str:
+    """Identifies all kernels together: Numba notices a change in a function, but not in the functions it calls."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+# Compiled kernels are kept per version of their sources, where any process of this user finds them.
+if not config.CACHE_DIR:
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    config.CACHE_DIR = os.path.join(root, "headrace", f"kernels-{_sources()}")

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headrace.kernels import signatures as s
+
 _LANES = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
 _NULL = np.uint64(0xA0761D6478BD642F)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -26,14 +28,14 @@ def _mix(h: int) -> int:
     return h ^ (h >> np.uint64(31))
 
 
-@nb.njit(cache=True)
+@nb.njit(s.nothing(s.WORDS, s.words, s.flags, s.word), cache=True)
 def _mix_words(hashes: np.ndarray, words: np.ndarray, valid: np.ndarray, lane: int) -> None:
     for i in range(len(words)):
         word = words[i] if valid[i] else _NULL
         hashes[i] = _mix((hashes[i] + word) * lane + np.uint64(valid[i]))
 
 
-@nb.njit(cache=True)
+@nb.njit(s.nothing(s.WORDS, s.ints, s.codes, s.flags, s.word), cache=True)
 def _mix_bytes(hashes: np.ndarray, offsets: np.ndarray, data: np.ndarray, valid: np.ndarray, lane: int) -> None:
     for i in range(len(hashes)):
         h = hashes[i]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from headrace.kernels import signatures as s
+
 EMPTY = np.int32(-1)
 GONE = np.int32(-2)
 
 
-@nb.njit(cache=True)
+@nb.njit(s.nothing(s.KEYS, s.words, s.words, s.FLAGS, s.integer), cache=True)
 def rebuild(slots: np.ndarray, high: np.ndarray, low: np.ndarray, live: np.ndarray, count: int) -> None:
     """Fill an empty slot array from the keys that are live."""
     mask = np.uint64(len(slots) - 1)
@@ -22,7 +24,7 @@ def rebuild(slots: np.ndarray, high: np.ndarray, low: np.ndarray, live: np.ndarr
         slots[at] = key
 
 
-@nb.njit(cache=True)
+@nb.njit((s.words, s.words, s.KEYS, s.WORDS, s.WORDS, s.FLAGS, s.KEYS, s.integer, s.integer, s.KEYS), cache=True)
 def find_or_add(
     want_high: np.ndarray, want_low: np.ndarray, slots: np.ndarray, high: np.ndarray, low: np.ndarray, live: np.ndarray,
     free: np.ndarray, free_count: int, count: int, out: np.ndarray,
@@ -56,7 +58,7 @@ def find_or_add(
     return free_count, count
 
 
-@nb.njit(cache=True)
+@nb.njit(s.nothing(s.words, s.words, s.KEYS, s.words, s.words, s.KEYS), cache=True)
 def find(
     want_high: np.ndarray, want_low: np.ndarray, slots: np.ndarray, high: np.ndarray, low: np.ndarray, out: np.ndarray
 ) -> None:
@@ -73,7 +75,7 @@ def find(
             at = (at + np.uint64(1)) & mask
 
 
-@nb.njit(cache=True)
+@nb.njit(s.integer(s.keys, s.KEYS, s.words, s.FLAGS, s.KEYS, s.integer), cache=True)
 def remove(keys: np.ndarray, slots: np.ndarray, high: np.ndarray, live: np.ndarray, free: np.ndarray, free_count: int) -> int:
     """Forget keys; their numbers may be given to others. Returns the new free_count."""
     mask = np.uint64(len(slots) - 1)
@@ -88,14 +90,14 @@ def remove(keys: np.ndarray, slots: np.ndarray, high: np.ndarray, live: np.ndarr
     return free_count
 
 
-@nb.njit(cache=True)
+@nb.njit(s.nothing(s.keys, s.integer, s.INTS), cache=True)
 def add_references(keys: np.ndarray, by: int, references: np.ndarray) -> None:
     """Count the rows that hold a key: `by` more or fewer for each row."""
     for key in keys:
         references[key] += by
 
 
-@nb.njit(cache=True)
+@nb.njit(s.integer(s.keys, s.INTS, s.FLAGS, s.KEYS), cache=True)
 def unreferenced(keys: np.ndarray, references: np.ndarray, live: np.ndarray, out: np.ndarray) -> int:
     """Collect, each once, those of `keys` that no row holds any more."""
     n = 0

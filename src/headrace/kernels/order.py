@@ -5,8 +5,10 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from headrace.kernels import signatures as s
 
-@nb.njit(cache=True)
+
+@nb.njit(s.boolean(s.ints, s.ints, s.ints), cache=True)
 def is_sorted(ts: np.ndarray, high: np.ndarray, low: np.ndarray) -> bool:
     """Whether the rows are in the total order already."""
     for i in range(1, len(ts)):
@@ -26,7 +28,7 @@ def sort_order(ts: np.ndarray, high: np.ndarray, low: np.ndarray) -> np.ndarray 
     return np.lexsort((low, high, ts))
 
 
-@nb.njit(cache=True)
+@nb.njit(s.integer(s.ints, s.ints, s.ints, s.integer, s.integer, s.integer), cache=True)
 def locate(ts: np.ndarray, high: np.ndarray, low: np.ndarray, at: int, at_high: int, at_low: int) -> int:
     """The index of the row with this order key in sorted rows; -1 if there is none."""
     left, right = 0, len(ts)
@@ -44,7 +46,7 @@ def locate(ts: np.ndarray, high: np.ndarray, low: np.ndarray, at: int, at_high: 
     return -1
 
 
-@nb.njit(cache=True)
+@nb.njit(s.INTS(s.ints, s.ints, s.ints, s.ints, s.ints, s.ints), cache=True)
 def locate_all(
     ts: np.ndarray, high: np.ndarray, low: np.ndarray, at: np.ndarray, at_high: np.ndarray, at_low: np.ndarray
 ) -> np.ndarray:

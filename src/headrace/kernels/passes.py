@@ -12,10 +12,56 @@ import numpy as np
 
 from headrace.kernels import exact
 from headrace.kernels import exact_moments as read
+from headrace.kernels import signatures as s
 from headrace.kernels.codes import NULL
 
 
 @nb.njit(cache=True)
+def _count_rest(key: np.ndarray, code: np.ndarray, start: int, by: int, state: np.ndarray) -> None:
+    for j in range(start, len(key)):
+        if code[j] < NULL:
+            state[key[j]] += by
+
+
+@nb.njit(inline="always")
+def _move(limbs, low, specials, key, value, code, sign):  # type: ignore[no-untyped-def]
+    if code == 0:
+        exact.add(limbs, key, low, value, sign)
+    elif code < NULL:
+        specials[key, code - 1] += sign
+
+
+@nb.njit(cache=True)
+def _special(nans: int, plus: int, minus: int) -> float:
+    if nans or (plus and minus):
+        return np.nan
+    return np.inf if plus else -np.inf
+
+
+@nb.njit(inline="always")
+def _move_moments(limbs, low, squares, squares_low, specials, key, value, code, sign):  # type: ignore[no-untyped-def]
+    if code == 0:
+        exact.add(limbs, key, low, value, sign)
+        exact.add_square(squares, key, squares_low, value, sign)
+    elif code < NULL:
+        specials[key, code - 1] += sign
+
+
+@nb.njit(inline="always")
+def _pair_in(key, pair, pair_count, state):  # type: ignore[no-untyped-def]
+    pair_count[pair] += 1
+    if pair_count[pair] == 1:
+        state[key] += 1
+
+
+@nb.njit(inline="always")
+def _pair_out(key, pair, pair_count, state):  # type: ignore[no-untyped-def]
+    pair_count[pair] -= 1
+    if pair_count[pair] == 0:
+        state[key] -= 1
+
+
+@nb.njit(s.nothing(s.keys, s.ints, s.ints, s.keys, s.codes, s.keys, s.codes, s.INTS, s.INTS), cache=True)
 def counts(
     event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
     enter_key: np.ndarray, enter_code: np.ndarray, leave_key: np.ndarray, leave_code: np.ndarray,
@@ -37,22 +83,27 @@ def counts(
     _count_rest(leave_key, leave_code, left, -1, state)
 
 
-@nb.njit(cache=True)
-def _count_rest(key: np.ndarray, code: np.ndarray, start: int, by: int, state: np.ndarray) -> None:
-    for j in range(start, len(key)):
-        if code[j] < NULL:
-            state[key[j]] += by
-
-
-@nb.njit(inline="always")
-def _move(limbs, low, specials, key, value, code, sign):  # type: ignore[no-untyped-def]
-    if code == 0:
-        exact.add(limbs, key, low, value, sign)
-    elif code < NULL:
-        specials[key, code - 1] += sign
-
-
-@nb.njit(cache=True)
+@nb.njit(
+    s.nothing(
+        s.keys,
+        s.ints,
+        s.ints,
+        s.keys,
+        s.floats,
+        s.codes,
+        s.keys,
+        s.floats,
+        s.codes,
+        s.ints,
+        s.boolean,
+        s.LIMBS,
+        s.integer,
+        s.LIMBS,
+        s.FLOATS,
+        s.FLOATS,
+    ),
+    cache=True,
+)
 def sums(
     event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
     enter_key: np.ndarray, enter_value: np.ndarray, enter_code: np.ndarray,
@@ -82,14 +133,12 @@ def sums(
         _move(limbs, low, specials, leave_key[j], leave_value[j], leave_code[j], -1)
 
 
-@nb.njit(cache=True)
-def _special(nans: int, plus: int, minus: int) -> float:
-    if nans or (plus and minus):
-        return np.nan
-    return np.inf if plus else -np.inf
-
-
-@nb.njit(cache=True)
+@nb.njit(
+    s.nothing(
+        s.keys, s.ints, s.ints, s.keys, s.ints, s.codes, s.keys, s.ints, s.codes, s.ints, s.LIMBS, s.INTS, s.FLAGS, s.FLOATS
+    ),
+    cache=True,
+)
 def integer_sums(
     event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
     enter_key: np.ndarray, enter_value: np.ndarray, enter_code: np.ndarray,
@@ -118,7 +167,29 @@ def integer_sums(
             exact.add_int(limbs, leave_key[j], 0, leave_value[j], -1)
 
 
-@nb.njit(cache=True)
+@nb.njit(
+    s.nothing(
+        s.keys,
+        s.ints,
+        s.ints,
+        s.keys,
+        s.ints,
+        s.words,
+        s.codes,
+        s.keys,
+        s.ints,
+        s.words,
+        s.codes,
+        s.ints,
+        s.integer,
+        s.LIMBS,
+        s.WORD_PAIRS,
+        s.FLAGS,
+        s.WORD_PAIRS,
+        s.FLAGS,
+    ),
+    cache=True,
+)
 def decimal_sums(
     event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
     enter_key: np.ndarray, enter_high: np.ndarray, enter_low: np.ndarray, enter_code: np.ndarray,
@@ -150,16 +221,28 @@ def decimal_sums(
             exact.add_int128(limbs, leave_key[j], 0, leave_high[j], leave_low[j], -1)
 
 
-@nb.njit(inline="always")
-def _move_moments(limbs, low, squares, squares_low, specials, key, value, code, sign):  # type: ignore[no-untyped-def]
-    if code == 0:
-        exact.add(limbs, key, low, value, sign)
-        exact.add_square(squares, key, squares_low, value, sign)
-    elif code < NULL:
-        specials[key, code - 1] += sign
-
-
-@nb.njit(cache=True)
+@nb.njit(
+    s.nothing(
+        s.keys,
+        s.ints,
+        s.ints,
+        s.keys,
+        s.floats,
+        s.codes,
+        s.keys,
+        s.floats,
+        s.codes,
+        s.ints,
+        s.LIMBS,
+        s.integer,
+        s.LIMBS,
+        s.integer,
+        s.LIMBS,
+        s.FLOATS,
+        s.FLOATS,
+    ),
+    cache=True,
+)
 def variances(
     event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
     enter_key: np.ndarray, enter_value: np.ndarray, enter_code: np.ndarray,
@@ -192,7 +275,7 @@ def variances(
         _move_moments(limbs, low, squares, squares_low, specials, leave_key[j], leave_value[j], leave_code[j], -1)
 
 
-@nb.njit(cache=True)
+@nb.njit(s.nothing(s.keys, s.ints, s.ints, s.keys, s.keys, s.codes, s.keys, s.keys, s.codes, s.INTS, s.INTS, s.INTS), cache=True)
 def distincts(
     event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
     enter_key: np.ndarray, enter_pair: np.ndarray, enter_code: np.ndarray,
@@ -217,17 +300,3 @@ def distincts(
     for j in range(left, len(leave_key)):
         if leave_code[j] < NULL:
             _pair_out(leave_key[j], leave_pair[j], pair_count, state)
-
-
-@nb.njit(inline="always")
-def _pair_in(key, pair, pair_count, state):  # type: ignore[no-untyped-def]
-    pair_count[pair] += 1
-    if pair_count[pair] == 1:
-        state[key] += 1
-
-
-@nb.njit(inline="always")
-def _pair_out(key, pair, pair_count, state):  # type: ignore[no-untyped-def]
-    pair_count[pair] -= 1
-    if pair_count[pair] == 0:
-        state[key] -= 1

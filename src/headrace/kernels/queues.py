@@ -9,6 +9,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from headrace.kernels import signatures as s
 from headrace.kernels.codes import ABSENT, NULL
 
 MIN, MAX, FIRST, LAST = 0, 1, 2, 3
@@ -64,7 +65,31 @@ def _pop(key, row, head, tail, nodes, links, free):  # type: ignore[no-untyped-d
     free[1 + free[0]] = first
 
 
-@nb.njit(cache=True)
+@nb.njit(
+    s.nothing(
+        s.keys,
+        s.ints,
+        s.ints,
+        s.keys,
+        s.ints,
+        s.ints,
+        s.codes,
+        s.keys,
+        s.ints,
+        s.integer,
+        s.ints,
+        s.KEYS,
+        s.KEYS,
+        s.INTS,
+        s.INTS,
+        s.CODES,
+        s.LINKS,
+        s.INTS,
+        s.INTS,
+        s.CODES,
+    ),
+    cache=True,
+)
 def queues(
     event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
     enter_key: np.ndarray, enter_row: np.ndarray, enter_value: np.ndarray, enter_code: np.ndarray,
@@ -94,7 +119,7 @@ def queues(
         _pop(leave_key[j], leave_row[j], head, tail, nodes, links, free)
 
 
-@nb.njit(cache=True)
+@nb.njit(s.INTS(s.keys, s.KEYS, s.LINKS), cache=True)
 def lengths(keys: np.ndarray, head: np.ndarray, links: np.ndarray) -> np.ndarray:
     """How many candidates each key has."""
     out = np.zeros(len(keys), np.int64)
@@ -106,7 +131,7 @@ def lengths(keys: np.ndarray, head: np.ndarray, links: np.ndarray) -> np.ndarray
     return out
 
 
-@nb.njit(cache=True)
+@nb.njit((s.keys, s.KEYS, s.INTS, s.INTS, s.CODES, s.LINKS, s.integer), cache=True)
 def dump(
     keys: np.ndarray, head: np.ndarray, nodes: np.ndarray, values: np.ndarray, codes: np.ndarray, links: np.ndarray, total: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -122,7 +147,7 @@ def dump(
     return rows, held, kinds
 
 
-@nb.njit(cache=True)
+@nb.njit(s.nothing(s.keys, s.KEYS, s.KEYS, s.LINKS, s.INTS), cache=True)
 def clear(keys: np.ndarray, head: np.ndarray, tail: np.ndarray, links: np.ndarray, free: np.ndarray) -> None:
     """Empty the queues of these keys."""
     for key in keys:
@@ -135,7 +160,7 @@ def clear(keys: np.ndarray, head: np.ndarray, tail: np.ndarray, links: np.ndarra
         tail[key] = NIL
 
 
-@nb.njit(cache=True)
+@nb.njit(s.nothing(s.keys, s.ints, s.ints, s.ints, s.codes, s.KEYS, s.KEYS, s.INTS, s.INTS, s.CODES, s.LINKS, s.INTS), cache=True)
 def load(
     keys: np.ndarray, sizes: np.ndarray, rows: np.ndarray, held: np.ndarray, kinds: np.ndarray,
     head: np.ndarray, tail: np.ndarray, nodes: np.ndarray, values: np.ndarray, codes: np.ndarray, links: np.ndarray,

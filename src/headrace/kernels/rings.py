@@ -5,8 +5,10 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from headrace.kernels import signatures as s
 
-@nb.njit(cache=True)
+
+@nb.njit(s.nothing(s.keys, s.integer, s.INTS, s.INTS, s.integer, s.INTS, s.INTS), cache=True)
 def push_out(
     partition: np.ndarray, size: int, total: np.ndarray, owner: np.ndarray, base: int, slot: np.ndarray, out: np.ndarray
 ) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from headrace.kernels import signatures as s
 
-@nb.njit(cache=True)
+
+@nb.njit(s.nothing(s.ints, s.keys, s.integer, s.integer, s.INTS, s.FLAGS), cache=True)
 def judge(ts: np.ndarray, segment: np.ndarray, delay: int, limit: int, highest: np.ndarray, behind: np.ndarray) -> None:
     """Mark rows more than `delay` behind an earlier row of their segment, and note the largest time of each.
 

@@ -81,6 +81,10 @@ class QueueTally:
         self._put(keys, sizes, rows, held, kinds)
         self._saved = None
 
+    def reset(self, keys: np.ndarray) -> None:
+        """Forget these keys."""
+        queues.clear(keys, self.head, self.tail, self.links, self.free)
+
     def _take(self, keys: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, ...]:
         return queues.dump(keys, self.head, self.nodes, self.held, self.codes, self.links, int(sizes.sum()))
 
@@ -91,7 +95,7 @@ class QueueTally:
 
     def dump(self, start: int, stop: int) -> dict[str, Any]:
         """The queues of a range of keys."""
-        keys = np.arange(start, stop)
+        keys = np.arange(start, stop, dtype=np.int32)
         sizes = queues.lengths(keys, self.head, self.links)
         rows, held, kinds = self._take(keys, sizes)
         return {"sizes": sizes, "rows": rows, "held": held, "kinds": kinds}
@@ -99,4 +103,4 @@ class QueueTally:
     def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
         """The queues of a range of keys."""
         self._reserve(len(state["rows"]))
-        self._put(np.arange(start, stop), state["sizes"], state["rows"], state["held"], state["kinds"])
+        self._put(np.arange(start, stop, dtype=np.int32), state["sizes"], state["rows"], state["held"], state["kinds"])

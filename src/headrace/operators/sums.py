@@ -93,6 +93,11 @@ class DoubleSumTally:
         """Take back."""
         self.run(moves.reversed(), np.empty(0, np.int32))
 
+    def reset(self, keys: np.ndarray) -> None:
+        """Forget these keys."""
+        self.limbs.array[keys] = 0
+        self.specials[keys] = 0
+
     def dump(self, start: int, stop: int) -> dict[str, Any]:
         """Limbs and specials."""
         state = self.limbs.dump(start, stop)
@@ -134,6 +139,11 @@ class MomentsTally(DoubleSumTally):
             self.squares.array, self.squares.low, self.specials, sample, population,
         )  # fmt: skip
         return {"sample": sample, "population": population}
+
+    def reset(self, keys: np.ndarray) -> None:
+        """Forget these keys."""
+        super().reset(keys)
+        self.squares.array[keys] = 0
 
     def dump(self, start: int, stop: int) -> dict[str, Any]:
         """Limbs, squares and specials."""
@@ -178,6 +188,10 @@ class IntegerSumTally:
     def undo(self, moves: Moves) -> None:
         """Take back."""
         self.run(moves.reversed(), np.empty(0, np.int32))
+
+    def reset(self, keys: np.ndarray) -> None:
+        """Forget these keys."""
+        self.limbs.array[keys] = 0
 
     def dump(self, start: int, stop: int) -> dict[str, Any]:
         """The limbs."""

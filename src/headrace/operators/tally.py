@@ -1,4 +1,4 @@
-"""Tallies: the state of an aggregate per key. One class per kind, all with the same five verbs.
+"""Tallies: the state of an aggregate per key. One class per kind, all with the same verbs.
 
 grow(n)        make room for n keys
 run(moves, ..) move rows and read the aggregate at every event
@@ -42,6 +42,9 @@ class TallyState(Protocol):
 
     def undo(self, moves: Moves) -> None:
         """Take the moves back."""
+
+    def reset(self, keys: np.ndarray) -> None:
+        """Forget these keys."""
 
     def dump(self, start: int, stop: int) -> dict[str, Any]:
         """The keys start..stop."""
@@ -100,6 +103,10 @@ class CountTally:
         """Count back."""
         self.run(moves.reversed(), np.empty(0, np.int32))
 
+    def reset(self, keys: np.ndarray) -> None:
+        """Forget these keys."""
+        self.counts[keys] = 0
+
     def dump(self, start: int, stop: int) -> dict[str, Any]:
         """The counts."""
         return {"n": self.counts[start:stop]}
@@ -142,6 +149,10 @@ class DistinctTally:
     def undo(self, moves: Moves) -> None:
         """Count back."""
         self.run(moves.reversed(), np.empty(0, np.int32))
+
+    def reset(self, keys: np.ndarray) -> None:
+        """Forget these keys."""
+        self.counts[keys] = 0
 
     def dump(self, start: int, stop: int) -> dict[str, Any]:
         """Distinct values per key."""

@@ -70,7 +70,8 @@ def _tables(stage: Stage, output: Output) -> set[int] | None:
         program = stage.windows[tally.window]
         if isinstance(program.window, RowsWindow) and program.partitions != tally.group:
             return None
-        tables.add(tally.group)
+        base = stage.tables[tally.group].base
+        tables.add(tally.group if base is None else base)  # a late row may give other lives to all rows of its key
     return tables
 
 

@@ -198,17 +198,21 @@ class Evaluator:
                 self.touched[table].append(numbers)
 
     def release(self, columns: list[np.ndarray]) -> None:
-        """These rows are gone: they hold their keys no longer. What UNIQUE BY numbers has a life of its own."""
+        """These rows are gone: they hold their keys no longer. What UNIQUE BY and KEEP number has a life of its own."""
         for spec, table, numbers in zip(self.stage.tables, self.tables, columns, strict=False):
-            if spec.role is not TableRole.UNIQUE:
+            if spec.role is TableRole.UNIQUE or spec.derived:
+                continue
+            if self.stage.lets_go:
                 table.release(numbers)
+            else:
+                table.drop(numbers)
 
     def settle(self, rows: int) -> None:
         """The first `rows` rows of the zone are final: forget what no window can reach any more."""
         if not self.stage.stores_rows:
             self.numbered += rows
             return
-        if self.stage.lets_go and self._passed is not None:
+        if self._passed is not None:
             self.release(self._passed.columns)
         needed = min(self.edges.values(), default=self.reservoir.count)
         for program in self.stage.windows:

@@ -54,6 +54,8 @@ class Intake:
 
     def _numbers(self, index: int, batch: pa.RecordBatch) -> np.ndarray:
         spec, table = self.stage.tables[index], self.tables[index]
+        if spec.derived:
+            return np.zeros(batch.num_rows, np.int32)
         arrays = [batch.column(i) for i in spec.inputs]
         high, low = hash_columns(arrays, batch.num_rows)
         if spec.role is TableRole.VALUE:

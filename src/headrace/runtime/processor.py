@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.changes.changes import Changes
+from headrace.operators.lives import Lives
 from headrace.operators.metrics import MetricColumn, metric_column, to_arrow
 from headrace.operators.unique import Uniques
 from headrace.plan.arrow import arrow_type
@@ -91,6 +92,7 @@ class TaskProcessor:
         if unique is not None and stage.unique_within is not None:
             self.uniques = Uniques(stage.unique_within, unique, self.tables[unique])
             self.zone.wanted.append(None)
+        self.lives = Lives.of(stage, self.tables)
         self.kept = np.zeros(0, np.bool_)  # with UNIQUE: which rows of the zone count
 
     def process(self, header: Header, arrivals: Arrivals | None) -> Result:
@@ -158,6 +160,8 @@ class TaskProcessor:
 
     def _evaluate(self, fresh: Arrivals | None, result: Result) -> None:
         old, new, removed, is_new = self._merge(fresh) if self.uniques is None else self._merge_unique(fresh, self.uniques)
+        for lives in self.lives:
+            lives.assign(new.rows.ts, new.rows.columns)
         self.evaluator.grow()
         plans = [self._plan(i, o, old, new, removed, is_new) for i, o in enumerate(self.stage.outputs)]
         before = self._read_old(old, plans)
@@ -174,10 +178,23 @@ class TaskProcessor:
         if self.stage.stores_rows:
             self.reservoir.append(new.rows.slice(0, final))
         self.evaluator.settle(final)
+        self._settle_lives(new, final)
         if self.uniques is None:
             self.zone = new.slice(final, len(new)) if final else new
         else:
             self._settle_unique(self.uniques)
+
+    def _settle_lives(self, new: Zone, final: int) -> None:
+        """Under KEEP, final rows move their keys on, and keys that were silent for too long are forgotten."""
+        if not self.lives:
+            return
+        rows, still = new.rows.slice(0, final), new.rows.slice(final, len(new))
+        if not self.stage.stores_rows:
+            self.evaluator.release(rows.columns)
+        for lives in self.lives:
+            lives.settle(rows.ts, rows.columns)
+            evaluator = self.evaluator
+            lives.purge(self.clock.frontier, still.columns, evaluator.tallies, evaluator.rings, evaluator.touched)
 
     def _merge(self, fresh: Arrivals | None) -> tuple[Zone, Zone, np.ndarray, np.ndarray]:
         """The zone as it was and as it is, and which rows of either are not in the other."""
@@ -225,6 +242,8 @@ class TaskProcessor:
         incoming = self._zone_of(fresh)
         for i, table in enumerate(self.tables):
             numbers = incoming.rows.columns[i]
+            if self.stage.tables[i].derived:
+                continue
             table.hold(numbers)
             self.evaluator.touched[i].append(numbers)
         return incoming

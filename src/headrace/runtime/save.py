@@ -83,6 +83,8 @@ def load(processor: TaskProcessor, head: bytes, pages: PageStore) -> None:
     evaluator.grow()
     if processor.uniques is not None:
         processor.uniques.grow()
+    for lives in processor.lives:
+        lives.grow()
     for i, count in enumerate(state["counts"]):
         for start in range(0, count, PAGE):
             _load_page(processor, i, start, min(count, start + PAGE), decoded[f"{i}.{start // PAGE}"])
@@ -107,6 +109,8 @@ def _page(processor: TaskProcessor, table: int, page: int) -> dict[str, Any]:
             out |= {f"ring{i}.{k}": v for k, v in ring.dump(start, stop).items()}
     if processor.uniques is not None and processor.uniques.index == table:
         out |= {f"unique.{k}": v for k, v in processor.uniques.dump(start, stop).items()}
+    for lives in processor.lives:
+        out |= lives.dump(table, start, stop)
     return out
 
 
@@ -140,3 +144,5 @@ def _load_page(processor: TaskProcessor, table: int, start: int, stop: int, page
             ring.load(start, stop, _part(page, f"ring{i}"))
     if processor.uniques is not None and processor.uniques.index == table:
         processor.uniques.load(start, stop, _part(page, "unique"))
+    for lives in processor.lives:
+        lives.load(table, start, stop, page)

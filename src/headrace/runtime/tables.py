@@ -92,6 +92,10 @@ class KeyTable:
         self.free_count = keytable.remove(gone[:n], self.slots, self.high, self.live, self.free, self.free_count)
         return gone[:n]
 
+    def drop(self, keys: np.ndarray) -> None:
+        """One row fewer holds each; the numbers stay."""
+        keytable.add_references(keys, -1, self.references)
+
     def forget(self, keys: np.ndarray) -> None:
         """These numbers are free; no row holds them."""
         self.free_count = keytable.remove(keys, self.slots, self.high, self.live, self.free, self.free_count)

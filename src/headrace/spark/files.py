@@ -78,7 +78,8 @@ def read_files(spark: SparkSession, stream: Stream, source: FileSource, *, strea
     if source.format == "parquet":
         reader = (spark.readStream.name(stream.name) if streaming else spark.read).schema(ddl(stream.schema))
     if source.format == "csv":
-        reader = reader.option("sep", source.delimiter).option("columnNameOfCorruptRecord", RAW)
+        # A quote in a quoted cell is written twice, as everybody does but Spark by default.
+        reader = reader.option("sep", source.delimiter).option("escape", '"').option("columnNameOfCorruptRecord", RAW)
     elif source.format == "json":
         reader = reader.option("columnNameOfCorruptRecord", RAW)
     if streaming:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
-BUCKETS = 32
+BUCKETS = 16
 
 
 @dataclass(frozen=True, slots=True)

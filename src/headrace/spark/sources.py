@@ -65,14 +65,17 @@ def prepare(
         return F.col(f"{names[expr]}.v") if expr in names else F.expr(expr.sql)
 
     now = F.unix_micros(F.current_timestamp())
-    ts = now if stream.timestamp is None else _micros(stream, value(stream.timestamp), types)
+    given = now if stream.timestamp is None else value(stream.timestamp)
+    ts = now if stream.timestamp is None else _micros(stream, given, types)  # NULL also where it does not fit
     failed = [F.when(F.col(n).isNull(), F.lit(f"the expression {e} failed")) for e, n in names.items()]
     why = F.coalesce(
         F.when(drop, F.lit(HEADER)),
         F.when(F.col(RAW).isNotNull(), F.lit("the row does not fit the schema")),
         *failed,
-        F.when(ts.isNull(), F.lit(f"the timestamp {stream.timestamp} is NULL")),
-        F.when(~ts.between(MIN_TIME, MAX_TIME), F.lit(f"the timestamp {stream.timestamp} is outside years 1 to 9999")),
+        F.when(given.isNull(), F.lit(f"the timestamp {stream.timestamp} is NULL")),
+        F.when(
+            ts.isNull() | ~ts.between(MIN_TIME, MAX_TIME), F.lit(f"the timestamp {stream.timestamp} is outside years 1 to 9999")
+        ),
     )
     text = F.coalesce(F.col(RAW), F.to_json(F.struct(*(F.col(f"`{n}`") for n in stream.schema.names))))
     columns = [

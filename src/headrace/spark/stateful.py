@@ -26,6 +26,7 @@ from headrace.spark.types import physical
 from headrace.stages.program import Stage
 
 METRICS_ROW = -1
+Columns = list[pa.Array | None]  # of the wide row; None where a query has no such column
 FIXED = "q INT, sign TINYINT, ts BIGINT, high BIGINT, low BIGINT"
 _FIXED_ARROW = [pa.int32(), pa.int8(), pa.int64(), pa.int64(), pa.int64()]
 
@@ -146,13 +147,14 @@ class BucketProcessor(StatefulProcessor):
         hits, misses = processor.cache.hits, processor.cache.misses
         result = processor.process(header, arrivals)
         self._save(label, processor)
-        for query, changes in result.changes:
-            yield self._wide(self.slots.queries.index(query), changes)
-        counted = [result.late if number == 0 else 0, result.admitted if number == 0 else 0]
-        yield self._metrics(processor, bucket, result, counted, processor.cache.hits - hits, processor.cache.misses - misses)
+        parts = [self._wide(self.slots.queries.index(query), changes) for query, changes in result.changes]
+        numbers = self._numbers(processor, result, first_stage=number == 0, first_bucket=bucket == 0)
+        numbers[3], numbers[4] = processor.cache.hits - hits, processor.cache.misses - misses
+        parts.append(self._metrics(numbers))
+        yield from self._frames(parts)
 
     def _processor(self, stage: Stage, label: int) -> TaskProcessor:
-        version = self.version.get() if self.version.exists() else None
+        version = self.version.get()
         if version is not None:
             found = kept().find(self.run, label, bytes(version[0]))
             if found is not None:
@@ -171,64 +173,68 @@ class BucketProcessor(StatefulProcessor):
         self.version.update((version,))
         kept().keep(self.run, label, version, processor)
 
-    def _wide(self, query: int, changes: Changes) -> pd.DataFrame:
-        n = len(changes)
-        columns: list[pa.Array | None] = [None] * len(self.slots.types)
-        columns[:5] = [
-            pa.array(np.full(n, query, np.int32)), pa.array(changes.sign), pa.array(changes.ts), pa.array(changes.high),
-            pa.array(changes.low),
-        ]  # fmt: skip
+    def _wide(self, query: int, changes: Changes) -> Columns:
+        columns: Columns = [None] * len(self.slots.types)
+        signs = pa.array(changes.sign.astype(np.int8, copy=False))
+        queries = pa.array(np.full(len(changes), query, np.int32))
+        columns[:5] = [queries, signs, pa.array(changes.ts), pa.array(changes.high), pa.array(changes.low)]
         start = self.slots.offset(query)
         for i, column in enumerate(changes.rows.columns):
             kind = self.slots.types[start + i]
-            columns[start + i] = column if column.type == kind else _to_physical(column, kind)
-        return wide_frame(columns, self.slots.types, n)
+            columns[start + i] = column if column.type == kind else column.cast(kind)
+        return columns
 
-    def _metrics(
-        self, processor: TaskProcessor, bucket: int, result: Result, counted: list[int], hits: int, misses: int
-    ) -> pd.DataFrame:
-        """One row of numbers per bucket, for progress: kind 0 late, 1 admitted, 2 frontier, 3 cache hits, 4 misses."""
-        del result
+    def _numbers(
+        self, processor: TaskProcessor, result: Result, *, first_stage: bool, first_bucket: bool
+    ) -> dict[int, int | None]:
+        """Numbers for progress, by their place in `headrace.spark.run.METRICS`. Rows are counted in one stage only."""
         clock = processor.clock
-        newest = max(clock.highest.values(), default=None)
-        numbers = [*counted, clock.frontier if bucket == 0 else None, hits, misses, None, newest if bucket == 0 else None]
-        chosen = [(i, v) for i, v in enumerate(numbers) if v]
-        columns: list[pa.Array | None] = [None] * len(self.slots.types)
-        n = len(chosen)
-        columns[0] = pa.array(np.full(n, METRICS_ROW, np.int32))
-        columns[2] = pa.array([v for _, v in chosen], pa.int64())
-        columns[3] = pa.array([i for i, _ in chosen], pa.int64())
-        return wide_frame(columns, self.slots.types, n)
+        numbers: dict[int, int | None] = {0: result.late, 1: result.admitted} if first_stage else {}
+        if first_bucket:
+            numbers[2], numbers[6] = clock.frontier, max(clock.highest.values(), default=None)
+        return numbers
+
+    def _metrics(self, numbers: dict[int, int | None]) -> Columns:
+        """Numbers as rows that no query sees: the number in `ts`, what it is in `high`."""
+        chosen = [(kind, value) for kind, value in numbers.items() if value]
+        columns: Columns = [None] * len(self.slots.types)
+        columns[0] = pa.array(np.full(len(chosen), METRICS_ROW, np.int32))
+        columns[2] = pa.array([value for _, value in chosen], pa.int64())
+        columns[3] = pa.array([kind for kind, _ in chosen], pa.int64())
+        return columns
 
     def _rejected(self, cells: list[tuple[str, bytes]]) -> Iterator[pd.DataFrame]:
         for head, body in cells:
             about = json.loads(head)
             batch = pa.ipc.read_record_batch(pa.py_buffer(body), REJECTED)
-            n = batch.num_rows
-            zeros = np.zeros(n, np.int64)
-            for query, stream in self.slots.rejected:
-                if stream == about["stream"]:
-                    yield self._wide(query, Changes(np.ones(n, np.int8), zeros, zeros, zeros, batch))
-            columns: list[pa.Array | None] = [None] * len(self.slots.types)
-            columns[0], columns[2], columns[3] = pa.array([METRICS_ROW], pa.int32()), pa.array([n]), pa.array([5])
-            yield wide_frame(columns, self.slots.types, 1)
+            zeros = np.zeros(batch.num_rows, np.int64)
+            changes = Changes(np.ones(batch.num_rows, np.int8), zeros, zeros, zeros, batch)
+            parts = [self._wide(query, changes) for query, stream in self.slots.rejected if stream == about["stream"]]
+            yield from self._frames([*parts, self._metrics({5: batch.num_rows})])
+
+    def _frames(self, parts: list[Columns]) -> Iterator[pd.DataFrame]:
+        """All rows of a bucket as one frame: turning frames back into Arrow costs Spark a millisecond each."""
+        filled = [part for part in parts if _length(part)]
+        if not filled:
+            return
+        columns = []
+        for i, kind in enumerate(self.slots.types):
+            pieces = [pa.nulls(_length(part), kind) if part[i] is None else part[i] for part in filled]
+            columns.append(pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces))
+        yield wide_frame(columns)
 
     def close(self) -> None:
         """Nothing is held open."""
 
 
-def _to_physical(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
-        return column.cast(kind)
-    return column.cast(kind)
+def _length(part: Columns) -> int:
+    assert part[0] is not None, "every row says whose it is"
+    return len(part[0])
 
 
-def wide_frame(columns: list[pa.Array | None], types: list[pa.DataType], rows: int) -> pd.DataFrame:
+def wide_frame(columns: list[pa.Array]) -> pd.DataFrame:
     """Arrow columns as a pandas frame that Spark turns back into the same Arrow columns without looking at the values."""
-    data = {
-        i: pd.Series(pd.arrays.ArrowExtensionArray(pa.nulls(rows, kind) if column is None else column))
-        for i, (column, kind) in enumerate(zip(columns, types, strict=True))
-    }
+    data = {i: pd.Series(pd.arrays.ArrowExtensionArray(column)) for i, column in enumerate(columns)}
     return pd.DataFrame(data, copy=False)
 
 

@@ -80,9 +80,14 @@ class StageBuilder:
         """The numbering of group keys."""
         return _index(self.tables, Table(TableRole.GROUP, tuple(self.input(k) for k in keys)))
 
-    def window(self, window: Window, partition_by: tuple[Expr, ...]) -> int:
-        """A window over the rows of the stage."""
-        return _index(self.windows, WindowProgram(window, self.group(partition_by) if partition_by else None))
+    def lives(self, keys: tuple[Expr, ...]) -> int:
+        """The numbering of the lives of keys, where KEEP ends them."""
+        base = self.group(keys)
+        return _index(self.tables, Table(TableRole.LIFE, self.tables[base].inputs, base=base))
+
+    def window(self, window: Window, partitions: int | None) -> int:
+        """A window over the rows of the stage; `partitions` is the table that numbers those of ROWS PARTITIONED BY."""
+        return _index(self.windows, WindowProgram(window, partitions))
 
     def metric(self, call: Aggregate, argument: Expr | None, masks: tuple[int, ...], window: int, group: int) -> Metric:
         """The tallies that a call needs, and how it reads them."""
@@ -102,7 +107,7 @@ class StageBuilder:
             return Metric(name, "COUNT", returns, tally(TallyKind.COUNT, presence))
         if function.name == "COUNT_DISTINCT":
             assert column is not None
-            pairs = _index(self.tables, Table(TableRole.PAIR, (*self.tables[group].inputs, column)))
+            pairs = self._pairs(group, column)
             return Metric(name, "COUNT", returns, tally(TallyKind.DISTINCT, self._value_kind(kind), "", pairs))
         if function.laws is Laws.SELECTIVE:
             ordered = function.name in ("MIN", "MAX")
@@ -112,6 +117,13 @@ class StageBuilder:
         count = tally(TallyKind.COUNT, vector)
         what = TallyKind.MOMENTS if function.name in MOMENTS else TallyKind.SUM
         return Metric(name, function.name, returns, tally(what, vector), count)
+
+    def _pairs(self, group: int, column: int) -> int:
+        inputs = (*self.tables[group].inputs, column)
+        pairs = _index(self.tables, Table(TableRole.PAIR, inputs))
+        if self.tables[group].role is not TableRole.LIFE:
+            return pairs
+        return _index(self.tables, Table(TableRole.LIFE_PAIR, inputs, base=pairs, life=group))
 
     def _value_kind(self, kind: str) -> VectorKind:
         match base_type(kind):

@@ -17,7 +17,7 @@ from headrace.plan.time import format_duration
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
 from headrace.stages.flatten import flatten, split_top, window_chain
 from headrace.stages.lower import Finish, Lowered, lower
-from headrace.stages.program import Stage, Tally, TallyKind
+from headrace.stages.program import Stage, TableRole, Tally, TallyKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -98,6 +98,9 @@ def _stage(number: int, stage: Stage, lowered: Lowered) -> list[str]:
     lines = [f"stage {number} over {stage.stream}"]
     lines += _indented(_fact("partitioned", _partitioning(stage, queries)))
     lines += _indented(_fact("pushed down", *_pushed_down(stage)))
+    if stage.unique_within is not None and stream.unique is not None:
+        why = f"keys are kept for {format_duration(stage.unique_within)} of event time, to know a row that comes twice"
+        lines += _indented(_fact("unique", f"{stream.unique}: {why}"))
     if stage.windows:
         lines += ["  operators", *_indented(_operators(stage), 4)]
         lines += ["  reservoir", *_indented(_reservoir(stage), 4)]
@@ -134,8 +137,14 @@ def _why_one_bucket(queries: list[Query]) -> str:
             if not node.keys:
                 return f"{node.window} of {query.name} has no GROUP BY"
     flat = flatten(chain[0].input)
-    keys = dict.fromkeys(", ".join(_sql(flat.rewrite(k)) for k in node.keys) for node in chain)
-    return f"a row of {query.name} has metrics by {' and by '.join(keys)}, which have no key in common"
+    keys = [tuple(_sql(flat.rewrite(k)) for k in node.keys) for node in chain]
+    if not set.intersection(*map(set, keys)):
+        different = " and by ".join(dict.fromkeys(", ".join(k) for k in keys))
+        return f"a row of {query.name} has metrics by {different}, which have no key in common"
+    if flat.stream.unique is not None:
+        own = ", ".join(map(str, flat.stream.unique.by))
+        return f"rows that are one by {own} must meet, and GROUP BY {', '.join(keys[0])} of {query.name} would send them apart"
+    return f"the windows of {query.name} have no key in common"
 
 
 def _pushed_down(stage: Stage) -> list[str]:
@@ -176,7 +185,9 @@ def _groups(stage: Stage) -> list[int]:
 
 def _keys(stage: Stage, table: int) -> str:
     keys = ", ".join(_sql(stage.inputs[i].expr) for i in stage.tables[table].inputs)
-    return f"GROUP BY {keys}" if keys else "all rows together"
+    ends = stage.tables[table].role is TableRole.LIFE and stage.disorder.keep is not None
+    until = f", each until silent for {format_duration(stage.disorder.keep or 0)}" if ends else ""
+    return f"GROUP BY {keys}{until}" if keys else f"all rows together{until}"
 
 
 def _users(stage: Stage, tally: int) -> list[str]:

@@ -115,11 +115,6 @@ class _Lowering:
                 hint="write one SELECT with OVER for each metric",
             )
         flat = flatten(chain[0].input)
-        if flat.stream.keep is not None and any(_keeps_keys(node.window) for node in chain):
-            raise QueryError(
-                f"KEEP of stream {flat.stream.name!r} is not there yet for windows that keep something per key",
-                hint="leave KEEP out: the state then holds every key ever seen",
-            )
         rows_filter = flat.predicates if any(isinstance(n.window, RowsWindow) for n in chain) else ()
         builder = self.builder(flat.stream, route, apart=rows_filter or None)
         needed = _needed(above, top.schema)
@@ -127,9 +122,8 @@ class _Lowering:
         for node in chain:
             where = (*flat.predicates, *((flat.rewrite(node.where),) if node.where else ()))
             masks = tuple(sorted({*masks, *builder.masks(where)}))
-            group = builder.group(tuple(map(flat.rewrite, node.keys)))
-            by = node.window.partition_by if isinstance(node.window, RowsWindow) else ()
-            window = builder.window(node.window, tuple(map(flat.rewrite, by)))
+            group, partitions = self._tables(builder, flat, node)
+            window = builder.window(node.window, partitions)
             for call in node.aggregates:
                 if call.name in needed:
                     calls = (*where, *((flat.rewrite(call.filter),) if call.filter else ()))
@@ -146,6 +140,22 @@ class _Lowering:
         builder.outputs.append(Output(query.name, query.emit, columns, tuple(metrics), masks))
         fields = tuple(Field(n, builder.inputs[i].type) for n, i in columns) + tuple(Field(m.name, m.type) for m in metrics)
         return self._finish(query, above, Schema(fields))
+
+    def _tables(self, builder: StageBuilder, flat: Flat, node: WindowAggregate) -> tuple[int, int | None]:
+        """The tables that number the keys of a window aggregate, and the partitions of its window."""
+        keys = tuple(map(flat.rewrite, node.keys))
+        by = tuple(map(flat.rewrite, node.window.partition_by)) if isinstance(node.window, RowsWindow) else ()
+        if flat.stream.keep is None or not _keeps_keys(node.window):
+            return builder.group(keys), builder.group(by) if by else None
+        if not by:
+            return builder.lives(keys), None
+        if set(by) != set(keys):
+            raise QueryError(
+                f"KEEP of stream {flat.stream.name!r} cannot end partitions that are not the groups",
+                hint="GROUP BY what the window is PARTITIONED BY, or leave KEEP out",
+            )
+        lives = builder.lives(by)
+        return lives, lives
 
     def _finish(self, query: Query, above: list[Filter | Project], columns: Schema, rejected: str | None = None) -> Finish:
         current = {n.lower(): Expr.column(n) for n in columns.names}

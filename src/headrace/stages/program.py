@@ -50,6 +50,8 @@ class TableRole(Enum):
     PAIR = "pair"
     VALUE = "value"
     UNIQUE = "unique"
+    LIFE = "life"  # under KEEP: a key from its first row until it has been silent for too long
+    LIFE_PAIR = "life pair"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,13 @@ class Table:
 
     role: TableRole
     inputs: tuple[int, ...]
+    base: int | None = None  # LIFE, LIFE_PAIR: the table of the keys or pairs that live
+    life: int | None = None  # LIFE_PAIR: the table of the lives
+
+    @property
+    def derived(self) -> bool:
+        """Whether numbers follow from those of another table, and change as rows come."""
+        return self.base is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +170,11 @@ class Stage:
     def eager(self) -> bool:
         """Whether any output wants results before they are final."""
         return any(o.emit is Emit.CHANGES for o in self.outputs)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether keys have lives."""
+        return any(t.role is TableRole.LIFE for t in self.tables)
 
     @property
     def lets_go(self) -> bool:

@@ -117,7 +117,7 @@ class LocalEngine:
         names, segment = np.unique(partition, return_inverse=True)
         values = batch_of_rows(stream.schema, [rows[i] for i in good])
         placed = Placed(
-            np.array([times[i] for i in good], np.int64), partition[good], low[good], segment[good],
+            np.array([times[i] for i in good], np.int64), partition[good], low[good], segment[good].astype(np.int32),
             names, [(0, int(low[segment == s][0])) for s in range(len(names))], batch.now,
         )  # fmt: skip
         for s, stage in enumerate(self.lowered.stages):

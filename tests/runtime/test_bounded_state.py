@@ -1,0 +1,67 @@
+"""What the frontier allows to go is gone: state and memory of a long run level off, for keys that fall silent too."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+from headrace.plan.time import SECOND
+from headrace.sql import parse_script
+from headrace.testing.conformance import check_bounded_state
+from headrace.testing.disorder import disordered
+from headrace.testing.local import LocalEngine, local_engine
+from headrace.testing.rows import from_micros
+
+STREAM = "CREATE STREAM p (at TIMESTAMP, card STRING, x DOUBLE) SOURCE FILE('p.csv') TIMESTAMP BY at DELAY 3 SECONDS;"
+# Windows let go of silent keys; ROWS per key and UNBOUNDED keep a fixed amount per key, so there the keys are few.
+SLIDING = f"""{STREAM}
+SELECT card, SUM(x) AS s, COUNT(*) AS n, MIN(x) AS lo, COUNT(DISTINCT x) AS d, STDDEV(x) AS sd, LAST(card) AS l
+  FROM p [RANGE 10 SECONDS] GROUP BY card EMIT CHANGES INTO sliding;
+SELECT card, SUM(x) AS s, MAX(card) AS hi FROM p [RANGE 5 SECONDS LAG 5 SECONDS] GROUP BY card EMIT FINAL INTO lagging;
+"""
+LAST_ROWS = f"{STREAM} SELECT card, SUM(x) AS s, MIN(x) AS lo, FIRST(card) AS f FROM p [ROWS 20] GROUP BY card EMIT FINAL IN ORDER INTO last_rows;"
+PER_KEY = f"""{STREAM}
+SELECT card, SUM(x) AS s, MAX(x) AS hi, LAST(x) AS l FROM p [ROWS 5 PARTITIONED BY card] GROUP BY card EMIT FINAL INTO last_of_card;
+SELECT card, SUM(x) AS s, COUNT(*) AS n, MIN(x) AS lo, AVG(x) AS a FROM p [UNBOUNDED] GROUP BY card EMIT CHANGES INTO ever;
+"""
+
+
+def batches(count: int, fresh_keys: bool, seed: int = 0):
+    """Ten rows a second for `count` seconds, one batch a second; with `fresh_keys`, a key is never seen again after a while."""
+    rng = Random(seed)
+    events = []
+    for i in range(count * 10):
+        key = f"card {i // 40 * 4 + rng.randrange(4)}" if fresh_keys else f"card {rng.randrange(8)}"
+        ts = i * SECOND // 10
+        events.append((ts, (from_micros(ts), key, rng.choice((0.1, 0.2, 0.7, 1e9)))))
+    return disordered("p", events, seed=seed, share=0.3, up_to=3 * SECOND, batches=count)
+
+
+@pytest.mark.parametrize(
+    ("sql", "fresh_keys"), [(SLIDING, True), (SLIDING, False), (LAST_ROWS, False), (PER_KEY, False)], ids=["sliding, fresh keys", "sliding", "rows", "per key"]
+)
+def test_state_levels_off(sql, fresh_keys):
+    check_bounded_state(parse_script(sql), batches(160, fresh_keys), local_engine, buckets=2)
+
+
+def test_memory_of_an_endless_run_levels_off():
+    """Between two saves the numbers of touched pages are kept; a run saves from time to time."""
+    engine = LocalEngine(parse_script(SLIDING), 2)
+    feed = batches(300, fresh_keys=True)
+    sizes = []
+    tracemalloc.start()
+    try:
+        for number, batch in enumerate(feed):
+            engine.push(batch)
+            if number % 25 == 24:
+                engine.save()
+            if number % 75 == 74:
+                gc.collect()
+                sizes.append(tracemalloc.get_traced_memory()[0] + pa.total_allocated_bytes())
+    finally:
+        tracemalloc.stop()
+    assert sizes[-1] < sizes[1] * 1.25, sizes

@@ -1,0 +1,69 @@
+"""Time that passes without rows, on a source that is followed: IDLE, END AFTER, and going on after a stop."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from case_driver import read_sink, write_file
+
+from headrace.plan.schema import Schema
+from headrace.spark.run import start_run
+from headrace.sql import parse_script
+from headrace.testing.rows import from_micros
+
+SCHEMA = Schema.of(at="TIMESTAMP", id="INT")
+SCRIPT = """
+CREATE STREAM idle (at TIMESTAMP, id INT) SOURCE FILE('{}/idle', 'parquet') TIMESTAMP BY at DELAY 2 SECONDS IDLE 2 SECONDS;
+CREATE STREAM ends (at TIMESTAMP, id INT) SOURCE FILE('{}/ends', 'parquet') TIMESTAMP BY at DELAY 1 HOUR END AFTER 3 SECONDS;
+SELECT id, COUNT(*) AS n FROM idle [RANGE 10 SECONDS] EMIT FINAL INTO FILE('{}/idle_out');
+SELECT id FROM late(idle) INTO FILE('{}/idle_late');
+SELECT id, COUNT(*) AS n FROM ends [RANGE 10 SECONDS] EMIT FINAL INTO FILE('{}/ends_out');
+SELECT id FROM late(ends) INTO FILE('{}/ends_late');
+"""
+
+
+def write(folder: Path, *rows: tuple[float, int]) -> None:
+    folder.mkdir(exist_ok=True)
+    name = f"{len(list(folder.glob('*.parquet'))):04d}.parquet"
+    write_file(folder / name, SCHEMA, [(from_micros(int(t * 1_000_000)), i) for t, i in rows])
+
+
+def wait_for(folder: Path, rows: list[tuple], run) -> None:
+    """Until a sink has these rows."""
+    deadline = time.monotonic() + 150
+    while sorted(read_sink(folder)) != rows and time.monotonic() < deadline and run.error is None:
+        time.sleep(0.1)
+    assert run.error is None
+    assert sorted(read_sink(folder)) == rows
+
+
+def test_silence_makes_results_final_and_later_rows_late(spark, tmp_path):
+    write(tmp_path / "idle", (10, 1), (12, 2))
+    write(tmp_path / "ends", (10, 1), (5, 2))
+    script = parse_script(SCRIPT.replace("{}", str(tmp_path)))
+
+    def start():
+        return start_run(spark, script, {}, checkpoint=str(tmp_path / "checkpoint"), follow=True, buckets=1, trigger_ms=200)
+
+    run = start()
+    try:
+        wait_for(tmp_path / "idle_out", [(1, 1), (2, 2)], run)
+        wait_for(tmp_path / "ends_out", [(1, 2), (2, 1)], run)
+        write(tmp_path / "idle", (12, 3), (4000, 4))
+        write(tmp_path / "ends", (4000, 3))
+        wait_for(tmp_path / "idle_late", [(3,)], run)
+        wait_for(tmp_path / "ends_late", [(3,)], run)
+        wait_for(tmp_path / "idle_out", [(1, 1), (2, 2), (4, 1)], run)
+    finally:
+        run.stop()
+    assert run.done
+    assert run.error is None
+    run = start()  # goes on where it was
+    try:
+        write(tmp_path / "idle", (10_000, 5), (10_005, 6))
+        wait_for(tmp_path / "idle_out", [(1, 1), (2, 2), (4, 1), (5, 1), (6, 2)], run)
+    finally:
+        run.stop()
+    assert read_sink(tmp_path / "ends_late") == [(3,)]
+    assert sorted(read_sink(tmp_path / "ends_out")) == [(1, 2), (2, 1)]

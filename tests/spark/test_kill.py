@@ -1,0 +1,188 @@
+"""A run that is killed, again and again, and started again with its checkpoint gives what an undisturbed run gives.
+
+`HEADRACE_KILLS=20` kills more often than the default, `HEADRACE_SEED` chooses other moments.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+from case_driver import read_sink, write_files
+
+from headrace.plan.schema import Schema
+from headrace.plan.time import SECOND
+from headrace.sql import parse_script
+from headrace.testing.conformance import Run, drive
+from headrace.testing.disorder import disordered
+from headrace.testing.engine import Batch
+from headrace.testing.local import local_engine
+from headrace.testing.rows import canonical_row, from_micros
+
+pytestmark = pytest.mark.spark
+
+KILLS = int(os.environ.get("HEADRACE_KILLS", "4"))
+SEED = int(os.environ.get("HEADRACE_SEED", "0"))
+FILES = max(16, KILLS * 2)
+PATIENCE_S = 300  # for one run of the child
+SCHEMA = Schema.of(at="TIMESTAMP", id="INT", card="STRING", amount="DOUBLE")
+SCRIPT = """
+CREATE STREAM payments (at TIMESTAMP, id INT, card STRING, amount DOUBLE)
+  SOURCE FILE('{root}/in', 'parquet') TIMESTAMP BY at DELAY 5 SECONDS;
+SELECT id, card, SUM(amount) AS s, COUNT(*) AS n, MIN(amount) AS lo FROM payments [RANGE 20 SECONDS] GROUP BY card
+  EMIT FINAL INTO FILE('{root}/final');
+SELECT id, card, SUM(amount) AS s, COUNT(DISTINCT amount) AS d FROM payments [RANGE 20 SECONDS] GROUP BY card
+  EMIT CHANGES INTO FILE('{root}/changes');
+SELECT id, LAST(id) AS l, SUM(amount) AS s FROM payments [ROWS 3] EMIT FINAL IN ORDER INTO FILE('{root}/in_order');
+SELECT id FROM late(payments) INTO FILE('{root}/late');
+"""
+
+
+def payments() -> list[Batch]:
+    rng = Random(7)
+    events = [
+        (i * SECOND, (from_micros(i * SECOND), i, rng.choice("abcd"), rng.choice((0.1, 0.2, 1e16, -1e16, None)))) for i in range(FILES * 6)
+    ]
+    return disordered("payments", events, seed=3, share=0.4, up_to=5 * SECOND, beyond=0.1, batches=FILES)
+
+
+class Child:
+    """The run, in a process group of its own."""
+
+    def __init__(self, root: Path) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("kill_child.py")), str(root / "script.cql"), str(root / "checkpoint")],
+            stdout=subprocess.PIPE, stderr=(root / "child.log").open("ab"), text=True, start_new_session=True,
+        )  # fmt: skip
+
+    def active(self) -> bool:
+        """Wait until its query is started; False if it has ended instead."""
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip() == "active"
+
+    def kill(self) -> None:
+        """Python, the JVM and whatever else is in the group: at once. Workers have a group of their own, and end with the JVM."""
+        workers = self.workers()
+        os.killpg(self.process.pid, signal.SIGKILL)
+        for worker in workers:
+            _kill(worker)
+        self.process.wait()
+
+    def workers(self) -> list[int]:
+        """Python workers of Spark below this process."""
+        parents = {int(p.name): _parent(p) for p in Path("/proc").iterdir() if p.name.isdigit()}
+        below = {self.process.pid}
+        while more := {pid for pid, parent in parents.items() if parent in below and pid not in below}:
+            below |= more
+        return [pid for pid in below if b"pyspark.daemon" in _command(pid)]
+
+    def wait(self, timeout: float) -> int:
+        return self.process.wait(timeout)
+
+
+def _parent(proc: Path) -> int:
+    try:
+        return int((proc / "stat").read_text().rpartition(")")[2].split()[1])
+    except (OSError, ValueError):
+        return -1
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def files_in(root: Path, what: str) -> int:
+    """How many files there are of some kind; when one more comes, something is going on."""
+    patterns = {
+        "planned": "checkpoint/spark/offsets/[0-9]*", "committed": "checkpoint/spark/commits/[0-9]*", "published": "*/batch-*",
+        "staged": "*/_staging/*",
+    }  # fmt: skip
+    return sum(1 for _ in root.glob(patterns[what]))
+
+
+def wait_for(root: Path, child: Child, rng: Random) -> str:
+    """Until a random moment: some time, or just after a batch was planned, staged, published or committed."""
+    moment = rng.choice(("time", "planned", "staged", "staged", "published", "published", "committed"))
+    if moment == "time":
+        time.sleep(rng.uniform(0, 3))
+        return moment
+    before, deadline = files_in(root, moment), time.monotonic() + PATIENCE_S
+    while files_in(root, moment) <= before and time.monotonic() < deadline and child.process.poll() is None:
+        before = min(before, files_in(root, moment))
+        time.sleep(0.002)
+    time.sleep(rng.choice((0, 0, 0.005, 0.02, 0.1)))
+    return moment
+
+
+def test_killed_runs_give_what_an_undisturbed_run_gives(tmp_path):
+    root, rng = tmp_path, Random(SEED)
+    (root / "script.cql").write_text(SCRIPT.format(root=root), encoding="utf-8")
+    batches = payments()
+    write_files(root / "in", SCHEMA, "parquet", [[a.values for a in b.rows["payments"]] for b in batches])
+    history: list[str] = []
+    kills = 0
+    while kills < KILLS:
+        child = Child(root)
+        assert child.active(), (root / "child.log").read_text()[-3000:]
+        moment = wait_for(root, child, rng)
+        if child.process.poll() is not None:
+            history.append(f"{moment}: ended before it was killed")
+            break
+        workers = child.workers() if kills % 5 == 2 else []
+        if workers:  # the loss of Python workers fails the batch, and the run says so
+            for worker in workers:
+                _kill(worker)
+            history.append(f"{moment}: {len(workers)} workers, exit {child.wait(PATIENCE_S)}")
+        else:
+            child.kill()
+            history.append(f"{moment}: all, {files_in(root, 'committed')} batches committed")
+        kills += 1
+    child = Child(root)
+    assert child.wait(PATIENCE_S) == 0, (root / "child.log").read_text()[-3000:]
+    print(*history, sep="\n")
+    assert kills == KILLS, f"the input was too short: {history}"
+    check_sinks(root, batches, history)
+
+
+def check_sinks(root: Path, batches: list[Batch], history: list[str]) -> None:
+    """The sinks hold what the runtime gives in one go."""
+    script = parse_script(SCRIPT.format(root=root))
+    run = Run(script, tuple(batches), {})
+    outputs = drive(local_engine(script, 2, None), run)
+    for query in script.queries:
+        schema = query.node.schema
+        want = [(c.sign, canonical_row(c.row, schema)) for output in outputs for c in output[query.name]]
+        got = [row for row in read_sink(query.name)]
+        where = f"{query.name} after {history}"
+        if query.name.endswith("changes"):
+            signed = [(-1 if row[0] == "-" else 1, canonical_row(row[1:], schema)) for row in got]
+            assert consolidate(signed) == consolidate(want), where
+        elif query.name.endswith("in_order"):
+            assert [canonical_row(row, schema) for row in got] == [row for _, row in want], where
+        else:
+            assert Counter(canonical_row(row, schema) for row in got) == Counter(row for _, row in want), where
+
+
+def consolidate(changes: list[tuple[int, tuple]]) -> dict[tuple, int]:
+    total: Counter[tuple] = Counter()
+    for sign, row in changes:
+        total[row] += sign
+    assert min(total.values()) >= 0
+    return dict(+total)
