@@ -49,7 +49,7 @@ if ! "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -e '.
     exit 1
 fi
 
-# Kernels are compiled when they are first used, and kept beside their source. Better now than in the first batch of a demo.
+# Kernels are compiled when they are first used, and kept. Better now than in the first batch of a demo.
 if [ -f src/headrace/kernels/warm.py ]; then
     say "compiling kernels"
     "$venv/bin/python" -m headrace.kernels.warm >&2 || say "not all kernels could be compiled; they will be when they are needed"

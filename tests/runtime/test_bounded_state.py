@@ -23,9 +23,11 @@ SELECT card, SUM(x) AS s, COUNT(*) AS n, MIN(x) AS lo, COUNT(DISTINCT x) AS d, S
   FROM p [RANGE 10 SECONDS] GROUP BY card EMIT CHANGES INTO sliding;
 SELECT card, SUM(x) AS s, MAX(card) AS hi FROM p [RANGE 5 SECONDS LAG 5 SECONDS] GROUP BY card EMIT FINAL INTO lagging;
 """
-LAST_ROWS = f"{STREAM} SELECT card, SUM(x) AS s, MIN(x) AS lo, FIRST(card) AS f FROM p [ROWS 20] GROUP BY card EMIT FINAL IN ORDER INTO last_rows;"
+LAST_ROWS = f"""{STREAM}
+SELECT card, SUM(x) AS s, MIN(x) AS lo, FIRST(card) AS f FROM p [ROWS 20] GROUP BY card EMIT FINAL IN ORDER INTO last_rows;
+"""
 PER_KEY = f"""{STREAM}
-SELECT card, SUM(x) AS s, MAX(x) AS hi, LAST(x) AS l FROM p [ROWS 5 PARTITIONED BY card] GROUP BY card EMIT FINAL INTO last_of_card;
+SELECT card, SUM(x) AS s, MAX(x) AS hi, LAST(x) AS l FROM p [ROWS 5 PARTITIONED BY card] GROUP BY card EMIT FINAL INTO last_rows;
 SELECT card, SUM(x) AS s, COUNT(*) AS n, MIN(x) AS lo, AVG(x) AS a FROM p [UNBOUNDED] GROUP BY card EMIT CHANGES INTO ever;
 """
 
@@ -42,7 +44,9 @@ def batches(count: int, fresh_keys: bool, seed: int = 0):
 
 
 @pytest.mark.parametrize(
-    ("sql", "fresh_keys"), [(SLIDING, True), (SLIDING, False), (LAST_ROWS, False), (PER_KEY, False)], ids=["sliding, fresh keys", "sliding", "rows", "per key"]
+    ("sql", "fresh_keys"),
+    [(SLIDING, True), (SLIDING, False), (LAST_ROWS, False), (PER_KEY, False)],
+    ids=["sliding, fresh keys", "sliding", "rows", "per key"],
 )
 def test_state_levels_off(sql, fresh_keys):
     check_bounded_state(parse_script(sql), batches(160, fresh_keys), local_engine, buckets=2)

@@ -1,4 +1,4 @@
-"""The runtime against the oracle: random scripts over random arrivals, at every EMIT level, however they are cut, split or restarted.
+"""The runtime against the oracle: random scripts and arrivals, at every EMIT level, however they are cut, split or restarted.
 
 The default profile looks for about a minute; `HYPOTHESIS_PROFILE=deep` looks a hundred times longer.
 """
@@ -27,7 +27,8 @@ RUNTIME_HAS_KEEP = False  # KEEP is being written
 RELAXED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 DEEP = settings.default.max_examples > 1_000
 WINDOWS = (
-    RangeWindow(5 * SECOND), RangeWindow(5 * SECOND, 2 * SECOND), RowsWindow(3), RowsWindow(2, (Expr.of("card"),)), UnboundedWindow(),
+    RangeWindow(5 * SECOND), RangeWindow(5 * SECOND, 2 * SECOND), RowsWindow(3), RowsWindow(2, (Expr.of("card"),)),
+    UnboundedWindow(),
 )  # fmt: skip
 NUMBERS = ("amount", "price", "qty", "shop", "weight")
 

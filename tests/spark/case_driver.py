@@ -61,7 +61,9 @@ def write_file(path: Path, schema: Schema, rows: list[Row], written: float | Non
             pq.write_table(pa.Table.from_batches([batch_of_rows(schema, rows)]), hidden)
         case ".csv":
             with hidden.open("w", newline="", encoding="utf-8") as file:
-                csv.writer(file).writerows([[None if v is None else v if isinstance(v, str) else format_cell(v) for v in row] for row in rows])
+                csv.writer(file).writerows(
+                    [[None if v is None else v if isinstance(v, str) else format_cell(v) for v in row] for row in rows]
+                )
         case ".json":
             lines = [{n: v for n, v in zip(schema.names, row, strict=True) if v is not None} for row in rows]
             hidden.write_text("".join(json.dumps(line, default=format_cell) + "\n" for line in lines), encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -47,7 +48,12 @@ def test_rows_that_cannot_be_used_are_rejected_with_the_reason(spark, tmp_path):
         "nonsense", '{"t": 9223372036854775807, "id": 7, "x": 1}', '{"t": 13000, "id": "eight"}', '{"t": 14000, "id": 9, "x": 1}',
     )  # fmt: skip
     lines(
-        tmp_path / "fails", "a.csv", "1970-01-01 00:00:10,1,2", "1970-01-01 00:00:11,2,0", "1970-01-01 00:00:12,3,4", "1970-01-01 00:00:13,4,"
+        tmp_path / "fails",
+        "a.csv",
+        "1970-01-01 00:00:10,1,2",
+        "1970-01-01 00:00:11,2,0",
+        "1970-01-01 00:00:12,3,4",
+        "1970-01-01 00:00:13,4,",
     )
     run = start(
         spark,
@@ -81,9 +87,9 @@ def test_rows_that_cannot_be_used_are_rejected_with_the_reason(spark, tmp_path):
     assert sum("outside years 1 to 9999" in row[1] for row in bad) == 1
     assert sum("does not fit the schema" in row[1] for row in bad) == 4
     assert sorted(read_sink(tmp_path / "good_fails")) == [(1, 50.0), (3, 75.0), (4, 75.0)]
-    assert [(row[0], row[1]) for row in read_sink(tmp_path / "bad_fails")] == [
-        ('{"at":"1970-01-01T00:00:11.000Z","id":2,"x":0}', "the expression 100 / x failed")
-    ]
+    ((text, reason),) = read_sink(tmp_path / "bad_fails")
+    assert text == '{"at":"1970-01-01T00:00:11.000Z","id":2,"x":0}'
+    assert re.fullmatch(r"the expression 100 / \(?x\)? failed", reason)
     counted = [event for event in run.poll(1) if hasattr(event, "rejected")]
     assert sum(event.rejected for event in counted) == 7 + 6 + 1
 
@@ -94,12 +100,15 @@ def test_a_header_that_lacks_a_column(spark, tmp_path):
         start(spark, f"CREATE STREAM p (at TIMESTAMP, id INT, x INT) {REST}", tmp_path)
 
 
-REST = "SOURCE FILE('{}/in') TIMESTAMP BY at DELAY 0; SELECT id, COUNT(*) AS n FROM p [RANGE 1 SECOND] EMIT FINAL INTO FILE('{}/out');"
+REST = """SOURCE FILE('{}/in') TIMESTAMP BY at DELAY 0;
+SELECT id, COUNT(*) AS n FROM p [RANGE 1 SECOND] EMIT FINAL INTO FILE('{}/out');"""
 
 
 def test_parquet_that_lacks_a_column_or_has_another_type(spark, tmp_path):
     (tmp_path / "in").mkdir()
-    pq.write_table(pa.table({"at": pa.array([10_000_000], pa.timestamp("us", "UTC")), "id": ["text"]}), tmp_path / "in" / "a.parquet")
+    pq.write_table(
+        pa.table({"at": pa.array([10_000_000], pa.timestamp("us", "UTC")), "id": ["text"]}), tmp_path / "in" / "a.parquet"
+    )
     sql = "CREATE STREAM p (at TIMESTAMP, id INT) " + REST.replace("/in'", "/in', 'parquet'")
     with pytest.raises(DataError, match=r"(?s)\bid\b"):
         start(spark, sql, tmp_path).wait(120)
@@ -108,10 +117,17 @@ def test_parquet_that_lacks_a_column_or_has_another_type(spark, tmp_path):
 @pytest.mark.parametrize(
     ("sql", "message"),
     [
-        ("CREATE STREAM p (at TIMESTAMP, id INT) SOURCE FILE('x.csv') TIMESTAMP BY at DELAY 0; SELECT idd FROM p", "Did you mean 'id'"),
-        ("CREATE STREAM p (at TIMESTAMP, id INT) SOURCE FILE('x.csv') TIMESTAMP BY at DELAY 0; SELECT id FROM pp", "Did you mean 'p'"),
         (
-            "CREATE STREAM p (at TIMESTAMP, id INT) SOURCE FILE('x.csv') TIMESTAMP BY at; SELECT COUNT(*) AS n FROM p [RANGE 1 SECOND]",
+            "CREATE STREAM p (at TIMESTAMP, id INT) SOURCE FILE('x.csv') TIMESTAMP BY at DELAY 0; SELECT idd FROM p",
+            "Did you mean 'id'",
+        ),
+        (
+            "CREATE STREAM p (at TIMESTAMP, id INT) SOURCE FILE('x.csv') TIMESTAMP BY at DELAY 0; SELECT id FROM pp",
+            "Did you mean 'p'",
+        ),
+        (
+            "CREATE STREAM p (at TIMESTAMP, id INT) SOURCE FILE('x.csv') TIMESTAMP BY at;"
+            " SELECT COUNT(*) AS n FROM p [RANGE 1 SECOND]",
             "add DELAY",
         ),
         (
@@ -196,7 +212,9 @@ def small_disk(tmp_path):
     place = tmp_path / "disk"
     place.mkdir()
     mount = shutil.which("mount")
-    made = mount and subprocess.run([mount, "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(place)], capture_output=True, check=False)
+    made = mount and subprocess.run(
+        [mount, "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(place)], capture_output=True, check=False
+    )
     if not made or made.returncode:
         pytest.skip("cannot mount a small file system here")
 
@@ -211,7 +229,9 @@ def test_a_full_disk(spark, tmp_path, small_disk):
     """The run stops and says so; with room again it goes on where it was, and every row is there once."""
     place, grow = small_disk
     for number in range(4):
-        lines(tmp_path / "in", f"{number}.csv", *(f"1970-01-01 00:{number:02d}:{i % 60:02d},{number * 500 + i}" for i in range(500)))
+        lines(
+            tmp_path / "in", f"{number}.csv", *(f"1970-01-01 00:{number:02d}:{i % 60:02d},{number * 500 + i}" for i in range(500))
+        )
     sql = (
         "CREATE STREAM p (at TIMESTAMP, id INT) SOURCE FILE('{}/in') TIMESTAMP BY at DELAY 10 MINUTES;"
         "SELECT id, COUNT(*) AS n FROM p [UNBOUNDED] EMIT CHANGES INTO FILE('DISK/out')"

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -48,7 +49,8 @@ SELECT id FROM late(payments) INTO FILE('{root}/late');
 def payments() -> list[Batch]:
     rng = Random(7)
     events = [
-        (i * SECOND, (from_micros(i * SECOND), i, rng.choice("abcd"), rng.choice((0.1, 0.2, 1e16, -1e16, None)))) for i in range(FILES * 6)
+        (i * SECOND, (from_micros(i * SECOND), i, rng.choice("abcd"), rng.choice((0.1, 0.2, 1e16, -1e16, None))))
+        for i in range(FILES * 6)
     ]
     return disordered("payments", events, seed=3, share=0.4, up_to=5 * SECOND, beyond=0.1, batches=FILES)
 
@@ -102,10 +104,8 @@ def _command(pid: int) -> bytes:
 
 
 def _kill(pid: int) -> None:
-    try:
+    with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def files_in(root: Path, what: str) -> int:
@@ -169,7 +169,7 @@ def check_sinks(root: Path, batches: list[Batch], history: list[str]) -> None:
     for query in script.queries:
         schema = query.node.schema
         want = [(c.sign, canonical_row(c.row, schema)) for output in outputs for c in output[query.name]]
-        got = [row for row in read_sink(query.name)]
+        got = read_sink(query.name)
         where = f"{query.name} after {history}"
         if query.name.endswith("changes"):
             signed = [(-1 if row[0] == "-" else 1, canonical_row(row[1:], schema)) for row in got]

@@ -1,4 +1,4 @@
-"""The Python API on DataFrames: static ones give the answer of streams; `to_df` goes into a writeStream of one's own; `hr.start`."""
+"""The Python API on DataFrames: static ones give the answer of streams; `to_df` for a writeStream of one's own; `hr.start`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import pytest
 from case_driver import read_sink, write_files
 
 import headrace as hr
+from headrace.errors import QueryError
 from headrace.oracle.evaluate import expected_after_each_batch
+from headrace.plan.query import Query
 from headrace.plan.schema import Schema
 from headrace.plan.time import SECOND
 from headrace.testing.disorder import disordered
+from headrace.testing.engine import Arrival, Batch
 from headrace.testing.rows import canonical_row, from_micros
 
 SCHEMA = Schema.of(at="TIMESTAMP", id="INT", card="STRING", shop="INT", amount="DOUBLE")
@@ -22,7 +25,10 @@ DDL = "at TIMESTAMP, id INT, card STRING, shop INT, amount DOUBLE"
 def payments():
     rng = Random(5)
     events = [
-        (i * SECOND, (from_micros(i * SECOND), i, rng.choice("abc"), rng.randint(1, 2), rng.choice((0.1, 0.2, 1e16, -1e16, None))))
+        (
+            i * SECOND,
+            (from_micros(i * SECOND), i, rng.choice("abc"), rng.randint(1, 2), rng.choice((0.1, 0.2, 1e16, -1e16, None))),
+        )
         for i in range(40)
     ]
     return disordered("payments", events, seed=1, share=0.4, up_to=5 * SECOND, batches=4)
@@ -40,7 +46,7 @@ def files(tmp_path):
 
 @pytest.fixture
 def static(spark, files):
-    return spark.read.schema(DDL).parquet(str(files)).coalesce(1)
+    return spark.read.schema(DDL).parquet(str(files))
 
 
 @pytest.fixture
@@ -57,8 +63,6 @@ def profile_of(frame):
 
 def answer(node):
     """What the oracle says in the end."""
-    from headrace.plan.query import Query
-
     return Counter(canonical_row(row, node.schema) for _, row in expected_after_each_batch(Query("q", node), BATCHES)[-1].final)
 
 
@@ -82,11 +86,20 @@ def test_a_static_frame_gives_the_final_answer(static):
     assert bag(profile.node, found.collect()) == answer(profile.node)
 
 
-def test_a_static_frame_of_many_partitions_under_changes(static):
-    """However Spark cuts the frame, every row is there once; nothing is late within an unbounded delay."""
-    stream = hr.stream(static.repartition(3), timestamp="at", delay="unbounded", name="payments")
+def test_a_static_frame_is_complete_however_spark_reads_it(static):
+    """Nothing in it is late: its order and its partitions change nothing."""
+    stream = hr.stream(static.orderBy("id", ascending=False).repartition(3), timestamp="at", delay=0, name="payments")
     profile = stream.window(hr.range("10 seconds")).group_by("card").agg("id", n=hr.count(), hi=hr.max("amount"))
-    assert consolidated(profile.node, profile.to_df().collect()) == answer(profile.node)
+    whole = profile_answer(profile.node)
+    assert consolidated(profile.node, profile.to_df().collect()) == whole
+    assert bag(profile.node, profile.emit("final").to_df().collect()) == whole
+
+
+def profile_answer(node):
+    """What the oracle says of all rows in the order of time."""
+    in_order = [Batch(0, {"payments": sorted((Arrival(row) for row in ROWS), key=lambda a: a.values[0])})]
+    found = expected_after_each_batch(Query("q", node), in_order)[-1].final
+    return Counter(canonical_row(row, node.schema) for _, row in found)
 
 
 def test_metrics_over_different_keys_in_one_row(static):
@@ -137,11 +150,10 @@ def test_start_writes_results_late_and_rejected_rows(streaming, tmp_path):
 
 
 def _expected(node):
-    from headrace.plan.query import Query
-
     return expected_after_each_batch(Query("q", node), BATCHES)
 
 
+@pytest.mark.xfail(strict=True, raises=QueryError, reason="Spark unites no static frame with the control stream; to_df takes it")
 def test_start_on_a_static_frame(static, tmp_path):
     profile = profile_of(static)
     hr.start({str(tmp_path / "out"): profile.emit("final")}, checkpoint=str(tmp_path / "checkpoint"), buckets=2).wait(200)
@@ -150,7 +162,10 @@ def test_start_on_a_static_frame(static, tmp_path):
 
 def test_partitions_and_offsets_of_the_source_place_the_rows(spark):
     """Two partitions of which one is far behind: it holds the frontier, so nothing is late; ties go by partition, then offset."""
-    rows = [(from_micros(t * SECOND), p, o, x) for t, p, o, x in ((50, 0, 0, 1), (60, 0, 1, 2), (10, 1, 0, 4), (50, 1, 1, 8), (60, 1, 2, 16))]
+    rows = [
+        (from_micros(t * SECOND), p, o, x)
+        for t, p, o, x in ((50, 0, 0, 1), (60, 0, 1, 2), (10, 1, 0, 4), (50, 1, 1, 8), (60, 1, 2, 16))
+    ]
     frame = spark.createDataFrame(rows, "at TIMESTAMP, p INT, o BIGINT, x INT")
     stream = hr.stream(frame, timestamp="at", delay=0, name="parts", position=("p", "o"))
     sums = stream.window(hr.range("5 seconds")).agg("x", s=hr.sum("x"), first=hr.first("x"))
@@ -162,7 +177,9 @@ def test_dates_are_those_of_the_session(spark):
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
-        frame = spark.sql("SELECT timestamp_seconds(t) AS at, t AS x FROM VALUES (1704085200 - 1), (1704085200), (1704085200 + 1) AS v(t)")
+        frame = spark.sql(
+            "SELECT timestamp_seconds(t) AS at, t AS x FROM VALUES (1704085200 - 1), (1704085200), (1704085200 + 1) AS v(t)"
+        )
         stream = hr.stream(frame.coalesce(1), timestamp="at", delay=0, name="days")
         days = stream.window(hr.unbounded()).group_by("CAST(at AS DATE)").agg("x", n=hr.count())
         assert [(str(day), n) for day, _, n in sorted(map(tuple, days.emit("final").to_df().collect()))] == [

@@ -162,6 +162,8 @@ class TaskProcessor:
         old, new, removed, is_new = self._merge(fresh) if self.uniques is None else self._merge_unique(fresh, self.uniques)
         for lives in self.lives:
             lives.assign(new.rows.ts, new.rows.columns)
+            for table in (lives.index, *lives.pairs):
+                self.evaluator.touched[table].append(new.rows.columns[table])
         self.evaluator.grow()
         plans = [self._plan(i, o, old, new, removed, is_new) for i, o in enumerate(self.stage.outputs)]
         before = self._read_old(old, plans)

@@ -59,7 +59,7 @@ def open_checkpoint(path: str, lowered: Lowered, buckets: int) -> Checkpoint:
     """The checkpoint in this directory, new or resumed; refused where it belongs to something else."""
     file = os.path.join(path, NAME)
     if not os.path.exists(file):
-        if os.path.isdir(path) and os.listdir(path):
+        if os.path.isdir(path) and set(os.listdir(path)) - {f".{NAME}"}:  # a kill may have left our half-written facts
             raise StateError(
                 f"{path!r} is not empty and not a checkpoint of Headrace",
                 hint="name an empty or a new directory with --checkpoint",

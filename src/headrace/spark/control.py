@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import DataStreamReader
 
     from headrace.spark.plan import Layout
 
@@ -35,12 +36,16 @@ def say(checkpoint: str, **command: object) -> None:
     os.rename(hidden, os.path.join(folder, name))
 
 
-def control_frame(spark: SparkSession, checkpoint: str, layout: Layout, *, tick: bool) -> DataFrame:
-    """Commands for every bucket, and the time once a second where silence matters."""
-    commands = spark.readStream.name("headrace_control").schema("command STRING").json(control_dir(checkpoint)).select("command")
+def control_frame(spark: SparkSession, checkpoint: str, layout: Layout, *, tick: bool, named: bool) -> DataFrame:
+    """Commands for every bucket, and the time once a second where silence matters. Sources are named all or none."""
+
+    def reader(name: str) -> DataStreamReader:
+        return spark.readStream.name(name) if named else spark.readStream
+
+    commands = reader("headrace_control").schema("command STRING").json(control_dir(checkpoint)).select("command")
     now = F.unix_micros(F.current_timestamp())
     if tick:
-        ticks = spark.readStream.name("headrace_tick").format("rate").option("rowsPerSecond", "1").load()
+        ticks = reader("headrace_tick").format("rate").option("rowsPerSecond", "1").load()
         commands = commands.unionByName(ticks.select(F.lit("{}").alias("command")))
     every = F.array(*(F.lit(label) for row in layout.per_stage for label in row))
     comma = F.when(F.length("command") > 2, ", ").otherwise("")

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 
-from headrace.errors import DataError, HeadraceError, StateError
+from headrace.errors import DataError, HeadraceError, QueryError, StateError
 
 _OURS = re.compile(r"headrace\.errors\.(\w+): (.*)")
 _CAUSE = re.compile(r"^(?:[\w.$]+(?:Exception|Error)): (.+)$", re.MULTILINE)
+
+
+def refused(error: Exception) -> QueryError:
+    """What Spark's analyser has against the query."""
+    return QueryError(f"Spark does not accept the query: {str(error).split(chr(10))[0]}")
 
 
 def explain_failure(error: BaseException) -> HeadraceError:

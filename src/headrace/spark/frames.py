@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import AnalysisException
+
 from headrace.errors import QueryError
+from headrace.spark.failures import refused
 from headrace.spark.plan import finish_one, output_frame
 from headrace.spark.session import require_state_store
 from headrace.spark.types import CatalystTypes
-from headrace.stages.lower import lower
+from headrace.stages.lower import Lowered, lower
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,8 +29,19 @@ def to_df(script: Script, frames: dict[str, DataFrame]) -> DataFrame:
     require_state_store(spark)
     streaming = any(f.isStreaming for f in frames.values())
     lowered = lower(script, CatalystTypes(spark))
-    frame = output_frame(spark, lowered, _by_stream(script, frames), None, streaming=streaming, ended=not streaming)
-    return finish_one(frame, lowered, 0)
+    if not streaming:
+        lowered = _complete(lowered)
+    try:
+        frame = output_frame(spark, lowered, _by_stream(script, frames), None, streaming=streaming, ended=not streaming)
+        return finish_one(frame, lowered, 0)
+    except AnalysisException as error:
+        raise refused(error) from error
+
+
+def _complete(lowered: Lowered) -> Lowered:
+    """A static frame is all there: nothing in it is late, whatever order Spark reads it in."""
+    stages = (replace(stage, disorder=replace(stage.disorder, delay=None)) for stage in lowered.stages)
+    return replace(lowered, stages=tuple(stages))
 
 
 def _by_stream(script: Script, frames: dict[str, DataFrame]) -> dict[str, DataFrame]:
@@ -46,4 +61,7 @@ def start(script: Script, frames: dict[str, DataFrame], checkpoint: str | None =
     from headrace.spark.run import start_run
 
     spark = next(iter(frames.values())).sparkSession
+    for name, frame in frames.items():
+        if not frame.isStreaming:
+            raise QueryError(f"the DataFrame {name!r} is static, and start runs streams", hint="use .to_df() and write its rows")
     return start_run(spark, script, _by_stream(script, frames), checkpoint=checkpoint, **options)

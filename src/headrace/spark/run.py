@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import functions as F
 
 from headrace.errors import DataError, HeadraceError, StateError
@@ -19,7 +19,7 @@ from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.runtime.events import Event, ProgressEvent, RowsEvent
 from headrace.spark.checkpoint import Checkpoint, files_of, open_checkpoint
 from headrace.spark.control import control_frame, say
-from headrace.spark.failures import explain_failure
+from headrace.spark.failures import explain_failure, refused
 from headrace.spark.plan import BUCKETS, Layout, finish_all, has_op, output_frame
 from headrace.spark.session import local_session, require_state_store
 from headrace.spark.sink import HeadraceSink, Target, as_option
@@ -102,7 +102,7 @@ class Run:
         try:
             layout = Layout.of(self.lowered, self.facts.buckets)
             tick = any(s.idle is not None or s.end_after is not None for s in self.lowered.streams)
-            control = control_frame(self.spark, self.path, layout, tick=tick)
+            control = control_frame(self.spark, self.path, layout, tick=tick, named=named)
             wide = output_frame(
                 self.spark, self.lowered, frames, control, streaming=True, buckets=self.facts.buckets, options=options
             )
@@ -117,6 +117,8 @@ class Run:
                 .trigger(processingTime=f"{trigger_ms} milliseconds")
             )
             self.query = writer.start()
+        except AnalysisException as error:
+            raise refused(error) from error
         finally:
             if named:
                 self.spark.conf.unset(key)

@@ -77,7 +77,8 @@ def read_case(path: Path) -> QueryCase:
     sql, *sections = _SECTION.split(path.read_text(encoding="utf-8"))
     script = parse_script(sql, path.name)
     streams, queries = [s.name for s in script.streams], [q.name for q in script.queries]
-    inputs, outputs = {}, {}
+    inputs: dict[str, str] = {}
+    outputs: dict[str, str] = {}
     for name, text in zip(sections[::2], sections[1::2], strict=True):
         if name not in (*streams, *queries):
             raise DataError(unknown("stream or query", name, (*streams, *queries)), where=path.name)
