@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,6 +52,7 @@ class Log:
     """Progress on standard error, results on standard output."""
 
     def __init__(self) -> None:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started below ends too
         self.out, self.err = Console(soft_wrap=True, highlight=False), Console(stderr=True, highlight=False)
         self.begin, self.load = time.monotonic(), os.getloadavg()[0]
 

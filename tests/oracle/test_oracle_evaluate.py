@@ -61,7 +61,8 @@ def test_rows_count_the_stream_and_then_the_key():
     events = [(0, "a"), (1, "b"), (2, "a"), (3, "b"), (4, "b")]
     assert column(over(RowsWindow(3)), *events) == [1, 2, 3, 3, 3]
     assert column(over(RowsWindow(3), keys=["card"]), *events) == [1, 1, 2, 2, 2]
-    assert column(over(RowsWindow(2, (Expr.of("card"),))), *events) == [1, 1, 2, 2, 2]
+    assert column(over(RowsWindow(2, (Expr.of("card"),))), *events) == [1, 2, 3, 4, 4]
+    assert column(over(RowsWindow(2, (Expr.of("card"),)), keys=["card"]), *events) == [1, 1, 2, 2, 2]
 
 
 def test_where_keeps_rows_in_the_window_but_out_of_the_result():
@@ -86,8 +87,9 @@ def test_keep_starts_a_silent_key_anew():
     stream = replace(STREAM, keep=5)
     events = [(0, "a"), (5, "a"), (6, "b"), (11, "a"), (12, "b")]
     assert column(over(UnboundedWindow(), keys=["card"], stream=stream), *events) == [1, 2, 1, 1, 1]
-    assert column(over(RowsWindow(9, (Expr.of("card"),)), stream=stream), *events) == [1, 2, 1, 1, 1]
-    assert column(over(RowsWindow(9), stream=stream), *events, (18, "a")) == [1, 2, 3, 4, 5, 1]
+    assert column(over(RowsWindow(9, (Expr.of("card"),)), keys=["card"], stream=stream), *events) == [1, 2, 1, 1, 1]
+    assert column(over(RowsWindow(9, (Expr.of("card"),)), stream=stream), *events) == [1, 2, 3, 2, 2]
+    assert column(over(RowsWindow(9), stream=stream), *events, (18, "a")) == [1, 2, 3, 4, 5, 6]  # no keys: nothing to keep
     assert column(over(RangeWindow(100), keys=["card"], stream=stream), *events) == [1, 2, 1, 3, 2]
 
 

@@ -1,23 +1,35 @@
-"""A process that runs a script over files to the end, so that it can be killed: kill_child.py SCRIPT CHECKPOINT."""
+"""A process that runs a script over files, so that it can be killed: kill_child.py SCRIPT CHECKPOINT [--follow].
+
+It starts the query again when that fails, because a worker was lost.
+"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
+from headrace.errors import HeadraceError
 from headrace.spark.run import start_run
 from headrace.spark.session import local_session
 from headrace.sql import parse_script
 
 
-def main(script: str, checkpoint: str) -> None:
+def main(script: str, checkpoint: str, *options: str) -> None:
     spark = local_session()
     spark.sparkContext.setLogLevel("OFF")
-    text = Path(script).read_text(encoding="utf-8")
-    run = start_run(spark, parse_script(text), {}, checkpoint=checkpoint, buckets=2, options={"maxFilesPerTrigger": "1"})
-    print("active", flush=True)
-    run.wait()
-    print("done", flush=True)
+    plan = parse_script(Path(script).read_text(encoding="utf-8"))
+    while True:
+        run = start_run(
+            spark, plan, {}, checkpoint=checkpoint, follow="--follow" in options, buckets=2, options={"maxFilesPerTrigger": "1"}
+        )
+        print("active", flush=True)
+        try:
+            run.wait()
+        except HeadraceError as error:
+            print(error, file=sys.stderr, flush=True)
+        else:
+            print("done", flush=True)
+            return
 
 
 if __name__ == "__main__":

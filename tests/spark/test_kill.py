@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from contextlib import suppress
@@ -16,7 +18,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from case_driver import read_sink, write_files
+from case_driver import FIRST_WRITTEN, read_sink, write_file
 
 from headrace.plan.schema import Schema
 from headrace.plan.time import SECOND
@@ -25,13 +27,13 @@ from headrace.testing.conformance import Run, drive
 from headrace.testing.disorder import disordered
 from headrace.testing.engine import Batch
 from headrace.testing.local import local_engine
-from headrace.testing.rows import canonical_row, from_micros
+from headrace.testing.rows import Row, canonical_row, from_micros
 
 pytestmark = pytest.mark.spark
 
-KILLS = int(os.environ.get("HEADRACE_KILLS", "4"))
+KILLS = int(os.environ.get("HEADRACE_KILLS", "6"))
 SEED = int(os.environ.get("HEADRACE_SEED", "0"))
-FILES = max(16, KILLS * 2)
+FILES = 12 * KILLS
 PATIENCE_S = 300  # for one run of the child
 SCHEMA = Schema.of(at="TIMESTAMP", id="INT", card="STRING", amount="DOUBLE")
 SCRIPT = """
@@ -56,21 +58,31 @@ def payments() -> list[Batch]:
 
 
 class Child:
-    """The run, in a process group of its own."""
+    """The run, in a process group of its own. It says `active` whenever its query is started, `done` at the end."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *options: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("kill_child.py")), str(root / "script.cql"), str(root / "checkpoint")],
+            [sys.executable, str(Path(__file__).with_name("kill_child.py")), str(root / "script.cql"), str(root / "checkpoint"), *options],
             stdout=subprocess.PIPE, stderr=(root / "child.log").open("ab"), text=True, start_new_session=True,
         )  # fmt: skip
+        self._lines: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
 
-    def active(self) -> bool:
-        """Wait until its query is started; False if it has ended instead."""
+    def _read(self) -> None:
         assert self.process.stdout is not None
-        return self.process.stdout.readline().strip() == "active"
+        for line in self.process.stdout:
+            self._lines.put(line.strip())
+        self._lines.put("")
+
+    def says(self, timeout: float) -> str | None:
+        """Its next word; empty when it has ended, None when it says nothing in that time."""
+        try:
+            return self._lines.get(timeout=timeout)
+        except queue.Empty:
+            return None
 
     def kill(self) -> None:
-        """Python, the JVM and whatever else is in the group: at once. Workers have a group of their own, and end with the JVM."""
+        """Python, the JVM and its workers: at once."""
         workers = self.workers()
         os.killpg(self.process.pid, signal.SIGKILL)
         for worker in workers:
@@ -84,9 +96,6 @@ class Child:
         while more := {pid for pid, parent in parents.items() if parent in below and pid not in below}:
             below |= more
         return [pid for pid in below if b"pyspark.daemon" in _command(pid)]
-
-    def wait(self, timeout: float) -> int:
-        return self.process.wait(timeout)
 
 
 def _parent(proc: Path) -> int:
@@ -117,48 +126,72 @@ def files_in(root: Path, what: str) -> int:
     return sum(1 for _ in root.glob(patterns[what]))
 
 
-def wait_for(root: Path, child: Child, rng: Random) -> str:
+def wait_for(root: Path, rng: Random, moments: tuple[str, ...]) -> str:
     """Until a random moment: some time, or just after a batch was planned, staged, published or committed."""
-    moment = rng.choice(("time", "planned", "staged", "staged", "published", "published", "committed"))
+    moment = rng.choice(moments)
     if moment == "time":
         time.sleep(rng.uniform(0, 3))
         return moment
     before, deadline = files_in(root, moment), time.monotonic() + PATIENCE_S
-    while files_in(root, moment) <= before and time.monotonic() < deadline and child.process.poll() is None:
+    while files_in(root, moment) <= before and time.monotonic() < deadline:
         before = min(before, files_in(root, moment))
         time.sleep(0.002)
     time.sleep(rng.choice((0, 0, 0.005, 0.02, 0.1)))
     return moment
 
 
+def lose_workers(root: Path, child: Child, rng: Random) -> str | None:
+    """Kill the Python workers while they are at work: the batch fails, and the child starts the query again."""
+    moment = wait_for(root, rng, ("planned", "staged"))
+    workers = child.workers()
+    for worker in workers:
+        _kill(worker)
+    return f"{moment}: {len(workers)} workers" if child.says(10) == "active" else None  # None: they had nothing to do
+
+
 def test_killed_runs_give_what_an_undisturbed_run_gives(tmp_path):
     root, rng = tmp_path, Random(SEED)
     (root / "script.cql").write_text(SCRIPT.format(root=root), encoding="utf-8")
     batches = payments()
-    write_files(root / "in", SCHEMA, "parquet", [[a.values for a in b.rows["payments"]] for b in batches])
+    feed = Feed(root / "in", [[a.values for a in b.rows["payments"]] for b in batches])
     history: list[str] = []
-    kills = 0
-    while kills < KILLS:
-        child = Child(root)
-        assert child.active(), (root / "child.log").read_text()[-3000:]
-        moment = wait_for(root, child, rng)
-        if child.process.poll() is not None:
-            history.append(f"{moment}: ended before it was killed")
-            break
-        workers = child.workers() if kills % 5 == 2 else []
-        if workers:  # the loss of Python workers fails the batch, and the run says so
-            for worker in workers:
-                _kill(worker)
-            history.append(f"{moment}: {len(workers)} workers, exit {child.wait(PATIENCE_S)}")
-        else:
+    while len(history) < KILLS:
+        feed.write(3)
+        child = Child(root, "--follow")
+        try:
+            assert child.says(PATIENCE_S) == "active", (root / "child.log").read_text()[-3000:]
+            for _ in range(rng.randint(1, 3)):
+                feed.write(3)
+                lost = lose_workers(root, child, rng) if len(history) < KILLS - 1 else None
+                history += [lost] if lost else []
+            feed.write(3)
+            moment = wait_for(root, rng, ("time", "planned", "staged", "staged", "published", "published", "committed"))
+        finally:
             child.kill()
-            history.append(f"{moment}: all, {files_in(root, 'committed')} batches committed")
-        kills += 1
+        history.append(f"{moment}: all, with {files_in(root, 'committed')} batches committed")
+        print(history[-1], flush=True)
+    feed.write(len(batches))
     child = Child(root)
-    assert child.wait(PATIENCE_S) == 0, (root / "child.log").read_text()[-3000:]
+    try:
+        assert [child.says(PATIENCE_S), child.says(PATIENCE_S)] == ["active", "done"], (root / "child.log").read_text()[-3000:]
+    finally:
+        child.kill()
     print(*history, sep="\n")
-    assert kills == KILLS, f"the input was too short: {history}"
     check_sinks(root, batches, history)
+
+
+class Feed:
+    """Writes the input file by file."""
+
+    def __init__(self, folder: Path, batches: list[list[Row]]) -> None:
+        self.folder, self.batches, self.next = folder, batches, 0
+        folder.mkdir()
+
+    def write(self, count: int) -> None:
+        """So many more files, as far as there are."""
+        for number in range(self.next, min(self.next + count, len(self.batches))):
+            write_file(self.folder / f"{number:04d}.parquet", SCHEMA, self.batches[number], FIRST_WRITTEN + number)
+        self.next = min(self.next + count, len(self.batches))
 
 
 def check_sinks(root: Path, batches: list[Batch], history: list[str]) -> None:

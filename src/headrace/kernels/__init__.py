@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
+from typing import Any
 
-from numba import config
+from numba import config as _numba
+
+config: Any = _numba  # its settings are made when it is loaded, so a type checker does not know them
 
 
 def _sources() -> str:
