@@ -53,7 +53,8 @@ class Log:
 
     def __init__(self) -> None:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started below ends too
-        self.out, self.err = Console(soft_wrap=True, highlight=False), Console(stderr=True, highlight=False)
+        width = None if sys.stdout.isatty() else 140  # a file has room
+        self.out, self.err = Console(width=width, highlight=False), Console(stderr=True, soft_wrap=True, highlight=False)
         self.begin, self.load = time.monotonic(), os.getloadavg()[0]
 
     def say(self, text: str) -> None:

@@ -50,7 +50,7 @@ def main(options: argparse.Namespace) -> None:
 
 
 def trickle_of(options: argparse.Namespace) -> Trickle:
-    seconds = (5.0, 5.0) if options.quick else (options.warm_up, options.measured)
+    seconds = (15.0, 15.0) if options.quick else (options.warm_up, options.measured)
     return Trickle(options.rate, options.interval, *seconds)
 
 

@@ -61,8 +61,9 @@ class Child:
     """The run, in a process group of its own. It says `active` whenever its query is started, `done` at the end."""
 
     def __init__(self, root: Path, *options: str) -> None:
+        program = Path(__file__).with_name("kill_child.py")
         self.process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("kill_child.py")), str(root / "script.cql"), str(root / "checkpoint"), *options],
+            [sys.executable, str(program), str(root / "script.cql"), str(root / "checkpoint"), *options],
             stdout=subprocess.PIPE, stderr=(root / "child.log").open("ab"), text=True, start_new_session=True,
         )  # fmt: skip
         self._lines: queue.Queue[str] = queue.Queue()

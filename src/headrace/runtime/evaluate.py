@@ -77,6 +77,7 @@ class Evaluator:
         }
         self.numbered = 0  # rows that have become final, where no reservoir counts them
         self.touched: list[list[np.ndarray]] = [[] for _ in tables]
+        self._freed = {stage.tables[i] for i in range(len(tables)) if _lets_go(stage, i)}
 
     def grow(self) -> None:
         """Make room for the keys that have come."""
@@ -202,7 +203,7 @@ class Evaluator:
         for spec, table, numbers in zip(self.stage.tables, self.tables, columns, strict=False):
             if spec.role is TableRole.UNIQUE or spec.derived:
                 continue
-            if self.stage.lets_go:
+            if spec in self._freed:
                 table.release(numbers)
             else:
                 table.drop(numbers)
@@ -230,3 +231,15 @@ def _ends_at(moves: Moves, events: np.ndarray) -> Moves:
     return type(moves)(
         moves.enter, moves.enter_row, moves.enter_end[events], moves.leave, moves.leave_row, moves.leave_end[events]
     )
+
+
+def _lets_go(stage: Stage, table: int) -> bool:
+    """Whether a number of this table means nothing once no row holds it: all that is kept for it is of windows in time."""
+    if stage.lets_go:
+        return True
+    for tally in stage.tallies:
+        used = (tally.group, tally.pairs, stage.vectors[tally.vector].table)
+        if table in used and not isinstance(stage.windows[tally.window].window, RangeWindow):
+            return False
+    bases = {t.base for t in stage.tables} | {w.partitions for w in stage.windows}
+    return table not in bases and stage.stores_rows

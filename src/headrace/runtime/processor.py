@@ -163,7 +163,7 @@ class TaskProcessor:
         for lives in self.lives:
             lives.assign(new.rows.ts, new.rows.columns)
             for table in (lives.index, *lives.pairs):
-                self.evaluator.touched[table].append(new.rows.columns[table])
+                self._renumber(table, new.rows.columns[table])
         self.evaluator.grow()
         plans = [self._plan(i, o, old, new, removed, is_new) for i, o in enumerate(self.stage.outputs)]
         before = self._read_old(old, plans)
@@ -185,6 +185,14 @@ class TaskProcessor:
             self.zone = new.slice(final, len(new)) if final else new
         else:
             self._settle_unique(self.uniques)
+
+    def _renumber(self, table: int, numbers: np.ndarray) -> None:
+        """The rows that count have these numbers now: remember it for the zone, of which they may be only some."""
+        self.evaluator.touched[table].append(numbers)
+        if self.uniques is not None:
+            column = self.zone.rows.columns[table].copy()
+            column[self.kept] = numbers
+            self.zone.rows.columns[table] = column
 
     def _settle_lives(self, new: Zone, final: int) -> None:
         """Under KEEP, final rows move their keys on, and keys that were silent for too long are forgotten."""

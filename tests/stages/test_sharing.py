@@ -1,0 +1,67 @@
+"""What queries that run together share: stages, windows, tables, tallies."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.errors import QueryError
+from headrace.sql import parse_script
+from headrace.stages.lower import lower
+
+STREAM = "CREATE STREAM p (at TIMESTAMP, card STRING, shop INT, x DOUBLE) SOURCE FILE('p.csv') TIMESTAMP BY at DELAY 5 SECONDS;"
+
+
+def stages(*queries: str):
+    text = STREAM + ";".join(f"{query} INTO q{i}" for i, query in enumerate(queries))
+    return lower(parse_script(text)).stages
+
+
+def routes(*queries: str) -> list[tuple[str, ...] | None]:
+    return [None if s.route is None else tuple(s.inputs[i].expr.sql for i in s.route) for s in stages(*queries)]
+
+
+def test_the_same_aggregate_of_two_queries_is_one_tally():
+    one = "SELECT card, SUM(x) AS s, COUNT(x) AS n FROM p [RANGE 5 SECONDS] GROUP BY card"
+    (alone,) = stages(one)
+    (both,) = stages(one, f"{one} EMIT FINAL")
+    assert (both.windows, both.tables, both.tallies) == (alone.windows, alone.tables, alone.tallies)
+    assert [o.query for o in both.outputs] == ["q0", "q1"]
+
+
+def test_avg_sum_and_count_share_what_they_read():
+    (stage,) = stages("SELECT SUM(x) AS s, AVG(x) AS a, COUNT(x) AS n FROM p [RANGE 5 SECONDS]")
+    assert [t.kind.value for t in stage.tallies] == ["count", "sum"]
+    (stage,) = stages("SELECT VARIANCE(x) AS v, STDDEV(x) AS s, VAR_POP(x) AS vp FROM p [RANGE 5 SECONDS]")
+    assert [t.kind.value for t in stage.tallies] == ["count", "moments"]
+
+
+def test_another_window_has_tallies_of_its_own_over_the_same_table():
+    (stage,) = stages(*(f"SELECT card, SUM(x) AS s FROM p [RANGE {n} SECONDS] GROUP BY card" for n in (5, 10)))
+    assert len(stage.windows) == 2
+    assert len(stage.tables) == len(stage.vectors) == 1
+    assert len({t.group for t in stage.tallies}) == 1
+
+
+def test_keys_that_nest_share_a_stage_and_others_do_not():
+    by = "SELECT COUNT(*) AS n FROM p [RANGE 5 SECONDS] GROUP BY {}"
+    assert routes(by.format("card"), by.format("card, shop")) == [("card",)]
+    assert routes(by.format("card"), by.format("shop")) == [("card",), ("shop",)]
+    assert routes(by.format("card, shop"), by.format("shop, card")) == [("card", "shop")]
+
+
+def test_what_needs_all_rows_runs_in_one_bucket():
+    assert routes("SELECT COUNT(*) AS n FROM p [RANGE 5 SECONDS]") == [()]
+    assert routes("SELECT COUNT(*) AS n FROM p [ROWS 3] GROUP BY card") == [()]
+    assert routes("SELECT COUNT(*) AS n FROM p [ROWS 3 PARTITIONED BY card] GROUP BY card") == [("card",)]
+    over = "COUNT(*) OVER (PARTITION BY {} RANGE BETWEEN INTERVAL 5 SECONDS PRECEDING AND CURRENT ROW) AS {}"
+    assert routes(f"SELECT {over.format('card', 'a')}, {over.format('shop', 'b')} FROM p") == [()]
+    assert routes(f"SELECT {over.format('card', 'a')}, {over.format('card, shop', 'b')} FROM p") == [("card",)]
+
+
+def test_rows_without_a_window_go_anywhere():
+    assert routes("SELECT card FROM p WHERE x > 1", "SELECT x FROM p", "SELECT card FROM late(p)") == [None, None]
+
+
+def test_a_window_over_a_window_is_refused():
+    with pytest.raises(QueryError, match="a window over the results of another window is not there yet"):
+        stages("SELECT SUM(n) AS s FROM (SELECT card, COUNT(*) AS n FROM p [RANGE 5 SECONDS] GROUP BY card) [RANGE 5 SECONDS]")
