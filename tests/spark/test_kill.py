@@ -82,6 +82,12 @@ class Child:
         except queue.Empty:
             return None
 
+    def forget(self) -> None:
+        """Whatever it has said so far."""
+        with suppress(queue.Empty):
+            while True:
+                self._lines.get_nowait()
+
     def kill(self) -> None:
         """Python, the JVM and its workers: at once."""
         workers = self.workers()
@@ -145,6 +151,7 @@ def lose_workers(root: Path, child: Child, rng: Random) -> str | None:
     """Kill the Python workers while they are at work: the batch fails, and the child starts the query again."""
     moment = wait_for(root, rng, ("planned", "staged"))
     workers = child.workers()
+    child.forget()
     for worker in workers:
         _kill(worker)
     return f"{moment}: {len(workers)} workers" if child.says(10) == "active" else None  # None: they had nothing to do

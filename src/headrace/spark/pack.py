@@ -32,6 +32,7 @@ class Packing:
     stages: tuple[tuple[int, Stage, tuple[str, ...]], ...]  # (number, program, names of its inputs)
     labels: tuple[tuple[int, ...], ...]  # per stage, per bucket
     rejected_label: int
+    reasons: tuple[str, ...]
 
 
 def body_schema(stage: Stage) -> pa.Schema:
@@ -104,7 +105,7 @@ def _flush(packing: Packing, numbering: Numbering, held: list[pa.RecordBatch]) -
     if why.null_count < len(why):
         bad = np.flatnonzero(~why.is_null().to_numpy(zero_copy_only=False))
         good = np.flatnonzero(why.is_null().to_numpy(zero_copy_only=False))
-        body, rejected = _rejected(packing.stream, batch, bad, high, low)
+        body, rejected = _rejected(packing, batch, bad, high, low)
         if rejected:
             labels.append(packing.rejected_label)
             heads.append(json.dumps({"stream": packing.stream, "rejected": rejected}))
@@ -189,11 +190,12 @@ def unpack(stage: Stage, body: bytes, shift: int) -> Arrivals:
     return Arrivals(ts, high, low, segment + shift, behind.view(np.bool_), inputs)
 
 
-def _rejected(stream: str, batch: pa.RecordBatch, bad: np.ndarray, high: np.ndarray, low: np.ndarray) -> tuple[bytes, int]:
+def _rejected(packing: Packing, batch: pa.RecordBatch, bad: np.ndarray, high: np.ndarray, low: np.ndarray) -> tuple[bytes, int]:
     chosen = batch.take(pa.array(bad))
-    reasons, texts = chosen.column("_why").to_pylist(), chosen.column("_text").to_pylist()
+    reasons = [packing.reasons[why] for why in chosen.column("_why").to_pylist()]
+    texts = chosen.column("_text").to_pylist()
     rows = [
-        {"row": text, "reason": reason, "source": stream, "position": f"{high[i]}:{low[i]}"}
+        {"row": text, "reason": reason, "source": packing.stream, "position": f"{high[i]}:{low[i]}"}
         for i, reason, text in zip(bad.tolist(), reasons, texts, strict=True)
         if reason != HEADER
     ]

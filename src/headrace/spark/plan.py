@@ -24,7 +24,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
-BUCKETS = 16
+MOST_BUCKETS = 64
+
+
+def bucket_count(spark: SparkSession) -> int:
+    """How many buckets a new query gets, for good: enough for its tasks to share evenly, few enough for small batches."""
+    return max(8, min(MOST_BUCKETS, 4 * int(spark.conf.get("spark.sql.shuffle.partitions") or 8)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +55,10 @@ class Layout:
 
 def output_frame(
     spark: SparkSession, lowered: Lowered, frames: dict[str, DataFrame], control: DataFrame | None, *, streaming: bool,
-    buckets: int = BUCKETS, options: dict[str, str] | None = None, ended: bool = False,
+    buckets: int | None = None, options: dict[str, str] | None = None, ended: bool = False,
 ) -> DataFrame:  # fmt: skip
     """The wide rows of all queries, before they are finished."""
-    layout = Layout.of(lowered, buckets)
+    layout = Layout.of(lowered, buckets or bucket_count(spark))
     packed: DataFrame | None = None
     for stream in lowered.streams:
         stages = [(i, s) for i, s in enumerate(lowered.stages) if s.stream == stream.name]
@@ -61,7 +66,7 @@ def output_frame(
         disorder = stages[0][1].disorder if stages else _disorder(lowered, stream.name)
         packing = Packing(
             stream.name, disorder, source.places.kind, tuple((i, s, tuple(source.inputs[i])) for i, s in stages),
-            layout.per_stage, layout.rejected,
+            layout.per_stage, layout.rejected, source.reasons,
         )  # fmt: skip
         part = source.frame.mapInArrow(_packer(packing), EXCHANGE)
         packed = part if packed is None else packed.unionByName(part)

@@ -20,7 +20,7 @@ from headrace.runtime.events import Event, ProgressEvent, RowsEvent
 from headrace.spark.checkpoint import Checkpoint, files_of, open_checkpoint
 from headrace.spark.control import control_frame, say
 from headrace.spark.failures import explain_failure, refused
-from headrace.spark.plan import BUCKETS, Layout, finish_all, has_op, output_frame
+from headrace.spark.plan import Layout, bucket_count, finish_all, has_op, output_frame
 from headrace.spark.session import local_session, require_state_store
 from headrace.spark.sink import HeadraceSink, Target, as_option
 from headrace.spark.spool import Spool, spooled
@@ -48,12 +48,12 @@ def start_script(script: Script, checkpoint: str | None = None, follow: bool = F
 
 def start_run(
     spark: SparkSession, script: Script, frames: dict[str, DataFrame], *, checkpoint: str | None = None, follow: bool = False,
-    buckets: int = BUCKETS, trigger_ms: int = 0, options: dict[str, str] | None = None,
+    buckets: int | None = None, trigger_ms: int = 0, options: dict[str, str] | None = None,
 ) -> Run:  # fmt: skip
     """Start a script over sources and DataFrames. Without `follow`, it ends when its input has ended."""
     require_state_store(spark)
     lowered = lower(script, CatalystTypes(spark))
-    return Run(spark, lowered, frames, checkpoint, follow, buckets, trigger_ms, options or {})
+    return Run(spark, lowered, frames, checkpoint, follow, buckets or bucket_count(spark), trigger_ms, options or {})
 
 
 class Run:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,6 +40,7 @@ class Prepared:
     frame: DataFrame
     places: Places
     inputs: dict[int, list[str]]
+    reasons: tuple[str, ...]  # what the numbers in `_why` mean
 
 
 def prepare(
@@ -49,10 +52,10 @@ def prepare(
         case FileSource() as source:
             base = read_files(spark, stream, source, streaming=streaming, options=options)
             places = Places("rows" if source.format == "parquet" else "lines")
-            drop = F.expr(header_line(stream, source)) if source.format == "csv" else F.lit(False)
+            drop = F.expr(header_line(stream, source)) if source.format == "csv" else None
         case FrameSource() as source:
             assert frame is not None
-            base, places, drop = _from_frame(stream, source, frame), _places_of(source), F.lit(False)
+            base, places, drop = _from_frame(stream, source, frame), _places_of(source), None
         case _:
             raise QueryError(f"the source {stream.source} must be turned into files first")
     types = CatalystTypes(spark)
@@ -67,25 +70,30 @@ def prepare(
     now = F.unix_micros(F.current_timestamp())
     given = now if stream.timestamp is None else value(stream.timestamp)
     ts = now if stream.timestamp is None else _micros(stream, given, types)  # NULL also where it does not fit
-    failed = [F.when(F.col(n).isNull(), F.lit(f"the expression {e} failed")) for e, n in names.items()]
-    why = F.coalesce(
-        F.when(drop, F.lit(HEADER)),
-        F.when(F.col(RAW).isNotNull(), F.lit("the row does not fit the schema")),
-        *failed,
-        F.when(given.isNull(), F.lit(f"the timestamp {stream.timestamp} is NULL")),
-        F.when(
-            ts.isNull() | ~ts.between(MIN_TIME, MAX_TIME), F.lit(f"the timestamp {stream.timestamp} is outside years 1 to 9999")
-        ),
-    )
-    text = F.coalesce(F.col(RAW), F.to_json(F.struct(*(F.col(f"`{n}`") for n in stream.schema.names))))
+    # Why a row is rejected travels as a small number: texts would make the plan larger, and Spark makes it anew for every batch.
+    reasons: list[tuple[Column, str]] = []
+    if drop is not None:
+        reasons.append((drop, HEADER))
+    if places.kind == "lines":
+        reasons.append((F.col(RAW).isNotNull(), "the row does not fit the schema"))
+    reasons += [(F.col(n).isNull(), f"the expression {e} failed") for e, n in names.items()]
+    if stream.timestamp is not None:
+        reasons.append((given.isNull(), f"the timestamp {stream.timestamp} is NULL"))
+        unfit = ts.isNull() | ~ts.between(MIN_TIME, MAX_TIME)
+        reasons.append((unfit, f"the timestamp {stream.timestamp} is outside years 1 to 9999"))
+    why, bad = F.lit(None).cast("tinyint"), F.lit(False)
+    if reasons:
+        why = F.coalesce(*(F.when(test, F.lit(i).cast("tinyint")) for i, (test, _) in enumerate(reasons)))
+        bad = functools.reduce(operator.or_, (test for test, _ in reasons))
+    row = F.to_json(F.struct(*(F.col(f"`{n}`") for n in stream.schema.names)))
+    text = F.coalesce(F.col(RAW), row) if places.kind == "lines" else row
     columns = [
-        ts.alias("_ts"), now.alias("_now"), F.col("_high"), F.col("_low"), why.alias("_why"),
-        F.when(why.isNotNull(), text).alias("_text"),
+        ts.alias("_ts"), now.alias("_now"), F.col("_high"), F.col("_low"), why.alias("_why"), F.when(bad, text).alias("_text"),
     ]  # fmt: skip
     places_of = {e: f"x{i}" for i, e in enumerate(exprs)}
     columns += [value(e).alias(n) for e, n in places_of.items()]
     inputs = {s: [places_of[i.expr] for i in stage.inputs] for s, stage in stages}
-    return Prepared(base.select(*columns), places, inputs)
+    return Prepared(base.select(*columns), places, inputs, tuple(reason for _, reason in reasons))
 
 
 def _micros(stream: Stream, value: Column, types: CatalystTypes) -> Column:

@@ -13,8 +13,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from headrace.changes.changes import Changes
+from headrace.errors import StateError
 from headrace.plan.arrow import arrow_type
 from headrace.plan.schema import Schema
 from headrace.runtime.clock import Header, Segment
@@ -88,32 +90,46 @@ def kept() -> Kept:
 
 
 class SparkStore:
-    """Chunks and pages of the bucket that is being processed, in Spark's state store."""
+    """The cells of the bucket that is being processed, in Spark's state store: version, head, pages and chunks in one map.
 
-    def __init__(self, pages: Any, chunks: Any) -> None:
-        """Over two map states, which follow the current key by themselves."""
-        self.pages, self.chunks = pages, chunks
+    One variable, because declaring one costs every task of every batch several milliseconds.
+    """
+
+    def __init__(self, cells: Any) -> None:
+        """Over a map state, which follows the current key by itself."""
+        self.cells = cells
+
+    def read(self, name: str) -> bytes | None:
+        """A cell."""
+        row = self.cells.getValue((name,))
+        return None if row is None else bytes(row[0])
+
+    def write(self, name: str, data: bytes) -> None:
+        """Keep a cell."""
+        self.cells.updateValue((name,), (data,))
 
     def get(self, chunk: int) -> bytes | None:
         """A chunk."""
-        row = self.chunks.getValue((chunk,))
-        return None if row is None else bytes(row[0])
+        return self.read(f"chunk {chunk}")
 
     def put(self, chunk: int, data: bytes) -> None:
         """Keep a chunk."""
-        self.chunks.updateValue((chunk,), (data,))
+        self.write(f"chunk {chunk}", data)
 
     def delete(self, chunk: int) -> None:
         """Let a chunk go."""
-        self.chunks.removeKey((chunk,))
+        self.cells.removeKey((f"chunk {chunk}",))
 
     def get_page(self, name: str) -> bytes:
         """A page."""
-        return bytes(self.pages.getValue((name,))[0])
+        data = self.read(f"page {name}")
+        if data is None:
+            raise StateError(f"page {name} of a bucket is gone", hint="the checkpoint is damaged")
+        return data
 
     def put_page(self, name: str, data: bytes) -> None:
         """Keep a page."""
-        self.pages.updateValue((name,), (data,))
+        self.write(f"page {name}", data)
 
 
 class BucketProcessor(StatefulProcessor):
@@ -127,11 +143,9 @@ class BucketProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state."""
-        self.version = handle.getValueState("version", "v BINARY")
-        self.head = handle.getValueState("head", "v BINARY")
-        self.store = SparkStore(
-            handle.getMapState("pages", "name STRING", "v BINARY"), handle.getMapState("chunks", "id BIGINT", "v BINARY")
-        )
+        # Types rather than their text: text is parsed by the JVM, which costs a call each.
+        name, data = StructType([StructField("name", StringType())]), StructType([StructField("data", BinaryType())])
+        self.store = SparkStore(handle.getMapState("cells", name, data))
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         """One bucket, one batch."""
@@ -154,23 +168,23 @@ class BucketProcessor(StatefulProcessor):
         yield from self._frames(parts)
 
     def _processor(self, stage: Stage, label: int) -> TaskProcessor:
-        version = self.version.get()
+        version = self.store.read("version")
         if version is not None:
-            found = kept().find(self.run, label, bytes(version[0]))
+            found = kept().find(self.run, label, version)
             if found is not None:
                 found.reservoir.store = self.store
                 return found
         processor = TaskProcessor(stage, self.store, kept().chunks, (self.run, label))
         if version is not None:
-            head = self.head.get()
+            head = self.store.read("head")
             assert head is not None, "a version is stored with its head"
-            load(processor, bytes(head[0]), self.store)
+            load(processor, head, self.store)
         return processor
 
     def _save(self, label: int, processor: TaskProcessor) -> None:
         version = os.urandom(12)
-        self.head.update((save(processor, self.store),))
-        self.version.update((version,))
+        self.store.write("head", save(processor, self.store))
+        self.store.write("version", version)
         kept().keep(self.run, label, version, processor)
 
     def _wide(self, query: int, changes: Changes) -> Columns:
