@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from headrace.spark.plan import BUCKETS, finish_one, output_frame
+from headrace.spark.plan import finish_one, output_frame
 from headrace.spark.run import METRICS
 from headrace.spark.session import local_session
 from headrace.spark.stateful import METRICS_ROW
@@ -41,7 +41,7 @@ def sum_and_count(window: str = "60 MINUTES") -> str:
         FROM payments [RANGE {window}] GROUP BY card EMIT CHANGES"""
 
 
-def results(spark: SparkSession, sql: str, buckets: int = BUCKETS, observe: bool = False) -> DataFrame:
+def results(spark: SparkSession, sql: str, buckets: int | None = None, observe: bool = False) -> DataFrame:
     """The rows of the one query of a script; one file is one micro-batch."""
     spark.conf.set(SOURCE_EVOLUTION, "true")
     try:
@@ -54,8 +54,8 @@ def results(spark: SparkSession, sql: str, buckets: int = BUCKETS, observe: bool
 
 
 def _metric(name: str) -> Column:
-    row = (F.col("q") == METRICS_ROW) & (F.col("high") == METRICS.index(name))
-    return F.sum(F.when(row, F.col("ts"))).alias(name)
+    row = (F.col("q") == METRICS_ROW) & (F.col("sign") == METRICS.index(name))
+    return F.sum(F.when(row, F.col("number"))).alias(name)
 
 
 def sliding(

@@ -18,10 +18,10 @@ def main(script: str, checkpoint: str, *options: str) -> None:
     spark = local_session()
     spark.sparkContext.setLogLevel("OFF")
     plan = parse_script(Path(script).read_text(encoding="utf-8"))
+    follow = "--follow" in options
+    small = {"maxFilesPerTrigger": "1"} if follow else {}  # many small batches to be killed in, then the rest at once
     while True:
-        run = start_run(
-            spark, plan, {}, checkpoint=checkpoint, follow="--follow" in options, buckets=2, options={"maxFilesPerTrigger": "1"}
-        )
+        run = start_run(spark, plan, {}, checkpoint=checkpoint, follow=follow, buckets=2, options=small)
         print("active", flush=True)
         try:
             run.wait()

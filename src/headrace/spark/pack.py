@@ -70,15 +70,14 @@ class Numbering:
         self._last = (0, -1)
         self._next = 0
 
-    def place(self, high: np.ndarray, low: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def place(self, batch: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
         """The position of every row."""
-        if self.kind in ("rows", "given"):
-            return high, low
         if self.kind == "arrival":
-            start = self._next
-            self._next += len(high)
-            return np.full(len(high), self.batch, np.int64), (self.task << 33) + np.arange(start, self._next, dtype=np.int64)
-        return high, low + self._in_block(high, low)
+            start, rows = self._next, batch.num_rows
+            self._next += rows
+            return np.full(rows, self.batch, np.int64), (self.task << 33) + np.arange(start, self._next, dtype=np.int64)
+        high, low = _numbers(batch, "_high"), _numbers(batch, "_low")
+        return (high, low + self._in_block(high, low)) if self.kind == "lines" else (high, low)
 
     def _in_block(self, high: np.ndarray, low: np.ndarray) -> np.ndarray:
         """The number of each row in its block, counting on over the pieces a block comes in."""
@@ -95,8 +94,8 @@ class Numbering:
 def _flush(packing: Packing, numbering: Numbering, held: list[pa.RecordBatch]) -> pa.RecordBatch:
     table = pa.Table.from_batches(held).combine_chunks()
     batch = table.to_batches()[0]
-    why = batch.column("_why")
-    high, low = numbering.place(_numbers(batch, "_high"), _numbers(batch, "_low"))
+    why = batch.column("_bad")
+    high, low = numbering.place(batch)
     now = int(_numbers(batch, "_now")[0])
     labels: list[int] = []
     heads: list[str] = []
@@ -192,8 +191,9 @@ def unpack(stage: Stage, body: bytes, shift: int) -> Arrivals:
 
 def _rejected(packing: Packing, batch: pa.RecordBatch, bad: np.ndarray, high: np.ndarray, low: np.ndarray) -> tuple[bytes, int]:
     chosen = batch.take(pa.array(bad))
-    reasons = [packing.reasons[why] for why in chosen.column("_why").to_pylist()]
-    texts = chosen.column("_text").to_pylist()
+    split_texts = [text.split(":", 1) for text in chosen.column("_bad").to_pylist()]
+    reasons = [packing.reasons[int(why)] for why, _ in split_texts]
+    texts = [text for _, text in split_texts]
     rows = [
         {"row": text, "reason": reason, "source": packing.stream, "position": f"{high[i]}:{low[i]}"}
         for i, reason, text in zip(bad.tolist(), reasons, texts, strict=True)

@@ -101,7 +101,9 @@ def _end_rows(spark: SparkSession, layout: Layout) -> DataFrame:
 def slots_of(lowered: Lowered) -> Slots:
     """Where each query's columns lie in the wide row."""
     rejected = tuple((i, f.rejected) for i, f in enumerate(lowered.finishes) if f.rejected is not None)
-    return Slots(tuple(f.query.name for f in lowered.finishes), tuple(f.columns for f in lowered.finishes), rejected)
+    ordered = any(f.query.emit is Emit.FINAL_IN_ORDER for f in lowered.finishes)
+    names = tuple(f.query.name for f in lowered.finishes)
+    return Slots(names, tuple(f.columns for f in lowered.finishes), rejected, ordered)
 
 
 def _wide_name(query: int, finish: Finish, name: str) -> Expr:
@@ -146,7 +148,8 @@ def has_op(finish: Finish) -> bool:
 def finish_all(frame: DataFrame, lowered: Lowered) -> DataFrame:
     """The rows of all queries, still in one wide row: q, sign, order key, and o<q>_<i> for every column shown."""
     several = len(lowered.finishes) > 1
-    columns = [F.col(c) for c in ("q", "sign", "ts", "high", "low")]
+    key = ("ts", "high", "low") if slots_of(lowered).ordered else ()
+    columns = [F.col(c) for c in ("q", "sign", *key)]
     keep = F.lit(True)
     for q, finish in enumerate(lowered.finishes):
         predicate = all_of(finish.predicates)

@@ -215,7 +215,7 @@ class Run:
 def _observations() -> list[Any]:
     out = []
     for kind, name in enumerate(METRICS):
-        value = F.when((F.col("q") == METRICS_ROW) & (F.col("high") == kind), F.col("ts"))
+        value = F.when((F.col("q") == METRICS_ROW) & (F.col("sign") == kind), F.col("number"))
         most = name in ("frontier", "newest")
         out.append((F.max(value) if most else F.sum(value)).alias(name))
     return out

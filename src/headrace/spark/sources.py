@@ -35,12 +35,12 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A source with its computed columns x0, x1, ..; `inputs[s]` names those of stage s, in order."""
+    """A source with its computed columns x0, x1, ..; `inputs[s]` names those of stage s, in order (`_ts` is the time)."""
 
     frame: DataFrame
     places: Places
     inputs: dict[int, list[str]]
-    reasons: tuple[str, ...]  # what the numbers in `_why` mean
+    reasons: tuple[str, ...]  # what the numbers in `_bad` mean, which is "number:row" for a row that is rejected
 
 
 def prepare(
@@ -87,11 +87,14 @@ def prepare(
         bad = functools.reduce(operator.or_, (test for test, _ in reasons))
     row = F.to_json(F.struct(*(F.col(f"`{n}`") for n in stream.schema.names)))
     text = F.coalesce(F.col(RAW), row) if places.kind == "lines" else row
-    columns = [
-        ts.alias("_ts"), now.alias("_now"), F.col("_high"), F.col("_low"), why.alias("_why"), F.when(bad, text).alias("_text"),
-    ]  # fmt: skip
-    places_of = {e: f"x{i}" for i, e in enumerate(exprs)}
-    columns += [value(e).alias(n) for e, n in places_of.items()]
+    columns = [ts.alias("_ts"), now.alias("_now"), F.when(bad, F.concat(why.cast("string"), F.lit(":"), text)).alias("_bad")]
+    if places.kind != "arrival":
+        columns += [F.col("_high"), F.col("_low")]
+    # The time itself need not travel twice.
+    places_of = {
+        e: "_ts" if e == stream.timestamp and types(e, stream.schema) == "TIMESTAMP" else f"x{i}" for i, e in enumerate(exprs)
+    }
+    columns += [value(e).alias(n) for e, n in places_of.items() if n != "_ts"]
     inputs = {s: [places_of[i.expr] for i in stage.inputs] for s, stage in stages}
     return Prepared(base.select(*columns), places, inputs, tuple(reason for _, reason in reasons))
 

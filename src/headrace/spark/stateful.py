@@ -29,8 +29,10 @@ from headrace.stages.program import Stage
 
 METRICS_ROW = -1
 Columns = list[pa.Array | None]  # of the wide row; None where a query has no such column
-FIXED = "q INT, sign TINYINT, ts BIGINT, high BIGINT, low BIGINT"
-_FIXED_ARROW = [pa.int32(), pa.int8(), pa.int64(), pa.int64(), pa.int64()]
+FIXED = "q INT, sign TINYINT, number BIGINT"  # whose row, + or -; and for progress, what number (in sign) and how much
+_FIXED_ARROW = [pa.int32(), pa.int8(), pa.int64()]
+KEY = "ts BIGINT, high BIGINT, low BIGINT"  # the order key, where some sink needs it
+_KEY_ARROW = [pa.int64()] * 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +42,26 @@ class Slots:
     queries: tuple[str, ...]
     columns: tuple[Schema, ...]  # per query
     rejected: tuple[tuple[int, str], ...]  # queries that read the rejected rows of a stream
+    ordered: bool  # whether the order key goes along
 
     @property
     def ddl(self) -> str:
         """The schema of the wide row."""
         wide = [f"q{q}c{i} {physical(f.type)}" for q, s in enumerate(self.columns) for i, f in enumerate(s.fields)]
-        return ", ".join([FIXED, *wide])
+        return ", ".join([FIXED, *([KEY] if self.ordered else []), *wide])
 
     @property
     def types(self) -> list[pa.DataType]:
         """The Arrow types of the wide row."""
-        return _FIXED_ARROW + [arrow_type(physical(f.type)) for s in self.columns for f in s.fields]
+        return self._lead + [arrow_type(physical(f.type)) for s in self.columns for f in s.fields]
+
+    @property
+    def _lead(self) -> list[pa.DataType]:
+        return _FIXED_ARROW + (_KEY_ARROW if self.ordered else [])
 
     def offset(self, query: int) -> int:
         """Where the columns of a query begin."""
-        return len(_FIXED_ARROW) + sum(len(s.fields) for s in self.columns[:query])
+        return len(self._lead) + sum(len(s.fields) for s in self.columns[:query])
 
 
 class Kept:
@@ -191,7 +198,9 @@ class BucketProcessor(StatefulProcessor):
         columns: Columns = [None] * len(self.slots.types)
         signs = pa.array(changes.sign.astype(np.int8, copy=False))
         queries = pa.array(np.full(len(changes), query, np.int32))
-        columns[:5] = [queries, signs, pa.array(changes.ts), pa.array(changes.high), pa.array(changes.low)]
+        columns[:2] = [queries, signs]
+        if self.slots.ordered:
+            columns[3:6] = [pa.array(changes.ts), pa.array(changes.high), pa.array(changes.low)]
         start = self.slots.offset(query)
         for i, column in enumerate(changes.rows.columns):
             kind = self.slots.types[start + i]
@@ -209,12 +218,12 @@ class BucketProcessor(StatefulProcessor):
         return numbers
 
     def _metrics(self, numbers: dict[int, int | None]) -> Columns:
-        """Numbers as rows that no query sees: the number in `ts`, what it is in `high`."""
+        """Numbers as rows that no query sees: how much in `number`, of what in `sign`."""
         chosen = [(kind, value) for kind, value in numbers.items() if value]
         columns: Columns = [None] * len(self.slots.types)
         columns[0] = pa.array(np.full(len(chosen), METRICS_ROW, np.int32))
+        columns[1] = pa.array([kind for kind, _ in chosen], pa.int8())
         columns[2] = pa.array([value for _, value in chosen], pa.int64())
-        columns[3] = pa.array([kind for kind, _ in chosen], pa.int64())
         return columns
 
     def _rejected(self, cells: list[tuple[str, bytes]]) -> Iterator[pd.DataFrame]:
