@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import QueryError
 from headrace.optimize import optimize
+from headrace.plan.aggregates import Laws
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate, base_stream
 from headrace.plan.query import Emit, Query, Script
@@ -145,6 +146,13 @@ class _Lowering:
         """The tables that number the keys of a window aggregate, and the partitions of its window."""
         keys = tuple(map(flat.rewrite, node.keys))
         by = tuple(map(flat.rewrite, node.window.partition_by)) if isinstance(node.window, RowsWindow) else ()
+        selective = [call for call in node.aggregates if call.function.laws is Laws.SELECTIVE]
+        if selective and not set(by) <= set(keys):
+            # Rows of a group would leave out of turn, and a queue of candidates cannot take one out of its middle.
+            raise QueryError(
+                f"{selective[0]} over {node.window} needs GROUP BY to name what the window is PARTITIONED BY",
+                hint=f"add {', '.join(map(str, by))} to GROUP BY",
+            )
         if flat.stream.keep is None or not _keeps_keys(node.window):
             return builder.group(keys), builder.group(by) if by else None
         if not by:
