@@ -9,7 +9,6 @@ import pytest
 from case_driver import read_sink, write_files
 
 import headrace as hr
-from headrace.errors import QueryError
 from headrace.oracle.evaluate import expected_after_each_batch
 from headrace.plan.query import Query
 from headrace.plan.schema import Schema
@@ -153,7 +152,6 @@ def _expected(node):
     return expected_after_each_batch(Query("q", node), BATCHES)
 
 
-@pytest.mark.xfail(strict=True, raises=QueryError, reason="Spark unites no static frame with the control stream; to_df takes it")
 def test_start_on_a_static_frame(static, tmp_path):
     profile = profile_of(static)
     hr.start({str(tmp_path / "out"): profile.emit("final")}, checkpoint=str(tmp_path / "checkpoint"), buckets=2).wait(200)

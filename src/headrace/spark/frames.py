@@ -11,6 +11,7 @@ from headrace.errors import QueryError
 from headrace.spark.failures import refused
 from headrace.spark.plan import finish_one, output_frame
 from headrace.spark.session import require_state_store
+from headrace.spark.static import StaticRun
 from headrace.spark.types import CatalystTypes
 from headrace.stages.lower import Lowered, lower
 
@@ -56,12 +57,16 @@ def _streams(script: Script) -> list[Any]:
     return list({base_stream(q.node).name: base_stream(q.node) for q in script.queries}.values())
 
 
-def start(script: Script, frames: dict[str, DataFrame], checkpoint: str | None = None, **options: Any) -> Run:
+def start(script: Script, frames: dict[str, DataFrame], checkpoint: str | None = None, **options: Any) -> Run | StaticRun:
     """Run a script over DataFrames, with late and rejected rows, to the end of bounded input or until it is stopped."""
     from headrace.spark.run import start_run
 
     spark = next(iter(frames.values())).sparkSession
-    for name, frame in frames.items():
-        if not frame.isStreaming:
-            raise QueryError(f"the DataFrame {name!r} is static, and start runs streams", hint="use .to_df() and write its rows")
-    return start_run(spark, script, _by_stream(script, frames), checkpoint=checkpoint, **options)
+    static = [name for name, frame in frames.items() if not frame.isStreaming]
+    if not static:
+        return start_run(spark, script, _by_stream(script, frames), checkpoint=checkpoint, **options)
+    if len(static) < len(frames):
+        raise QueryError(f"the DataFrame {static[0]!r} is static and others are streams", hint="start them apart")
+    require_state_store(spark)
+    lowered = _complete(lower(script, CatalystTypes(spark)))
+    return StaticRun(spark, lowered, _by_stream(script, frames), options.get("buckets"))
