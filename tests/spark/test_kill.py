@@ -144,14 +144,14 @@ def wait_for(root: Path, rng: Random, moments: tuple[str, ...]) -> str:
     return moment
 
 
-def lose_a_worker(root: Path, child: Child, rng: Random) -> str | None:
-    """Kill a Python worker while a batch is at work: the batch fails, and the child starts the query again."""
+def lose_workers(root: Path, child: Child, rng: Random) -> str | None:
+    """Kill the Python workers: the batch that needs them fails, and the child starts the query again."""
     moment = wait_for(root, rng, ("planned", "staged"))
     child.forget()
     workers = child.workers()
-    if workers:
-        _kill(rng.choice(workers))
-    return f"{moment}: a worker" if workers and child.says(5) == "active" else None  # None: it had nothing to do
+    for worker in workers:
+        _kill(worker)
+    return f"{moment}: {len(workers)} workers" if workers and child.says(15) == "active" else None  # None: nobody missed them
 
 
 def test_killed_runs_give_what_an_undisturbed_run_gives(tmp_path):
@@ -165,7 +165,7 @@ def test_killed_runs_give_what_an_undisturbed_run_gives(tmp_path):
         child = Child(root, "--follow")
         try:
             assert child.says(PATIENCE_S) == "active", (root / "child.log").read_text()[-3000:]
-            lost = lose_a_worker(root, child, rng) if len(history) % 4 == 1 else None
+            lost = lose_workers(root, child, rng) if len(history) % 8 == 1 else None
             history += [lost] if lost else []
             feed.write(3)
             moment = wait_for(root, rng, ("time", "planned", "staged", "staged", "published", "published", "committed"))
@@ -180,6 +180,7 @@ def test_killed_runs_give_what_an_undisturbed_run_gives(tmp_path):
     finally:
         child.kill()
     print(*history, sep="\n")
+    assert any("workers" in kill for kill in history), f"no worker was missed: {history}"
     check_sinks(root, batches, history)
 
 
