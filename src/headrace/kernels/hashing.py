@@ -87,7 +87,7 @@ def as_words(column: pa.Array) -> list[np.ndarray] | None:
 def hash_columns(columns: list[pa.Array], rows: int) -> tuple[np.ndarray, np.ndarray]:
     """The 128-bit identity of each row's values in these columns, as two arrays of uint64."""
     lanes = tuple(np.full(rows, lane, np.uint64) for lane in _LANES)
-    for column in columns:
+    for column in columns if rows else ():
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
         if pa.types.is_dictionary(column.type):
@@ -99,9 +99,11 @@ def hash_columns(columns: list[pa.Array], rows: int) -> tuple[np.ndarray, np.nda
                 for hashes, lane in zip(lanes, _LANES, strict=True):
                     _mix_words(hashes, part, valid, lane)
             continue
-        data = column.cast(pa.large_binary()) if not pa.types.is_nested(column.type) else _as_text(column)
+        data = _as_text(column) if pa.types.is_nested(column.type) else column
         buffers = data.buffers()
-        offsets = np.frombuffer(buffers[1], np.int64)[data.offset : data.offset + len(data) + 1]
+        wide = pa.types.is_large_string(data.type) or pa.types.is_large_binary(data.type)
+        offsets = np.frombuffer(buffers[1], np.int64 if wide else np.int32)[data.offset : data.offset + len(data) + 1]
+        offsets = offsets.astype(np.int64, copy=False)
         content = np.frombuffer(buffers[2], np.uint8) if buffers[2] is not None and buffers[2].size else np.zeros(1, np.uint8)
         for hashes, lane in zip(lanes, _LANES, strict=True):
             _mix_bytes(hashes, offsets, content, valid, lane)

@@ -75,6 +75,7 @@ class Evaluator:
             for i, w in enumerate(stage.windows)
             if isinstance(w.window, RowsWindow) and w.partitions is not None
         }
+        self.stores_rows = stage.stores_rows
         self.numbered = 0  # rows that have become final, where no reservoir counts them
         self.touched: list[list[np.ndarray]] = [[] for _ in tables]
         self._freed = {stage.tables[i] for i in range(len(tables)) if _lets_go(stage, i)}
@@ -91,7 +92,7 @@ class Evaluator:
     @property
     def next_row(self) -> int:
         """The number of the first row that is not final."""
-        return self.reservoir.count if self.stage.stores_rows else self.numbered
+        return self.reservoir.count if self.stores_rows else self.numbered
 
     def permanent(self, zone: Run, final: int, events: np.ndarray, drain: int | None) -> list[Reading]:
         """Move the state over the first `final` rows of the zone, and on to the time `drain` where it is given."""
@@ -109,9 +110,9 @@ class Evaluator:
 
     def temporary(self, zone: Run, start: int, events: np.ndarray) -> list[Reading]:
         """Read the given events among the rows of the zone from `start` on, and leave the state as it was."""
-        rows = Run(zone.first + start, zone.ts[start:], [c[start:] for c in zone.columns])
-        if len(rows.ts) == 0 or len(events) == 0:
+        if len(events) == 0:
             return [{} for _ in self.tallies]
+        rows = Run(zone.first + start, zone.ts[start:], [c[start:] for c in zone.columns])
         last = int(events[-1]) + 1
         rows = Run(rows.first, rows.ts[:last], [c[:last] for c in rows.columns])
         edges = self._read_edges(zone, int(rows.ts[-1]))
@@ -210,7 +211,7 @@ class Evaluator:
 
     def settle(self, rows: int) -> None:
         """The first `rows` rows of the zone are final: forget what no window can reach any more."""
-        if not self.stage.stores_rows:
+        if not self.stores_rows:
             self.numbered += rows
             return
         if self._passed is not None:

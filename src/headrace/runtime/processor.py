@@ -177,7 +177,7 @@ class TaskProcessor:
         late_events = _union([p.new[p.new >= final] - final for p in plans])
         late = self.evaluator.temporary(zone, final, late_events)
         self._emit(result, plans, old, new, final, before, (done, early), (late_events + final, late))
-        if self.stage.stores_rows:
+        if self.evaluator.stores_rows:
             self.reservoir.append(new.rows.slice(0, final))
         self.evaluator.settle(final)
         self._settle_lives(new, final)
@@ -199,7 +199,7 @@ class TaskProcessor:
         if not self.lives:
             return
         rows, still = new.rows.slice(0, final), new.rows.slice(final, len(new))
-        if not self.stage.stores_rows:
+        if not self.evaluator.stores_rows:
             self.evaluator.release(rows.columns)
         for lives in self.lives:
             lives.settle(rows.ts, rows.columns)
