@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Run = Callable[["SparkSession", Path], Result]
 LATE = "headrace, 10% late"
 FLINK, FLINK_TOTAL, FLOOR = "flink OVER", "flink OVER, with start-up", "spark groupBy"
-WARM_UP_ROWS = 200_000
+WARM_UP_SHARE = 0.4  # of the rows: the JVM compiles what is hot only after some seconds of it
 
 
 def main(options: argparse.Namespace) -> None:
@@ -57,8 +57,8 @@ def sliding_late(spark: SparkSession, data: Path) -> Result:
 
 
 def measured(log: command.Log, spark: SparkSession, spec: Payments, run: Run) -> Result:
-    """A short run of the same kind first, untimed, for every engine on Spark alike."""
-    short = replace(spec.shrink(min(WARM_UP_ROWS, max(spec.rows // 5, 10))), files=2)
+    """A shorter run of the same kind first, untimed, for every engine on Spark alike."""
+    short = replace(spec.shrink(max(int(spec.rows * WARM_UP_SHARE), 10)), files=4)
     run(spark, ensure(short, command.DATA))
     result = run(spark, ensure(spec, command.DATA))
     log.say(f"{result.name}: {result.events_per_second:,.0f} events/s, steady {result.steady:,.0f}")

@@ -60,9 +60,9 @@ def _nothing(size: int) -> tuple[np.ndarray, np.ndarray]:
 class DoubleSumTally:
     """Sums of DOUBLE: exact limbs for finite values, counts of NaN and the infinities beside them."""
 
-    def __init__(self, spec: Tally, layout: Layout) -> None:
-        """Nothing summed."""
-        self.at = Columns(spec, layout)
+    def __init__(self, spec: Tally, layout: Layout, mean: bool = False) -> None:
+        """Nothing summed; `mean`: whether anybody asks for it."""
+        self.at, self.mean = Columns(spec, layout), mean
         self.limbs = Limbs()
         self.specials = np.zeros((0, 3), np.int64)
 
@@ -80,7 +80,7 @@ class DoubleSumTally:
             event_key, moves.enter_end, moves.leave_end,
             at.keys(moves.enter), at.value(moves.enter), at.code(moves.enter),
             at.keys(moves.leave), at.value(moves.leave), at.code(moves.leave),
-            n if n is not None else np.zeros(0, np.int64), True, self.limbs.array, self.limbs.low, self.specials, out, mean,
+            n if n is not None else np.zeros(0, np.int64), self.mean, self.limbs.array, self.limbs.low, self.specials, out, mean,
         )  # fmt: skip
         return {"value": out, "mean": mean}
 

@@ -43,7 +43,8 @@ def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: list[Any]) -> 
             return MomentsTally(spec, layout)
     match vector.kind:
         case VectorKind.DOUBLE:
-            return DoubleSumTally(spec, layout)
+            asked = [m for o in stage.outputs for m in o.metrics if stage.tallies[m.tally] == spec]
+            return DoubleSumTally(spec, layout, mean=any(m.function == "AVG" for m in asked))
         case VectorKind.INT:
             return IntegerSumTally(spec, layout)
         case VectorKind.DECIMAL:
