@@ -196,9 +196,11 @@ class Evaluator:
 
     def touch(self, columns: list[np.ndarray]) -> None:
         """The keys of these rows have changed, and must be saved."""
-        for table, numbers in enumerate(columns[: self.layout.tables]):
+        for touched, numbers in zip(self.touched, columns, strict=False):
             if len(numbers):
-                self.touched[table].append(numbers)
+                touched.append(numbers)
+            if len(touched) > 1024:  # a run that is never saved must not remember every row
+                touched[:] = [np.unique(np.concatenate(touched))]
 
     def release(self, columns: list[np.ndarray]) -> None:
         """These rows are gone: they hold their keys no longer. What UNIQUE BY and KEEP number has a life of its own."""
