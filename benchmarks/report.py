@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -186,7 +187,7 @@ def _axes(title: str) -> tuple[Any, Any]:
 
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
-    axes.set_title(title)
+    axes.set_title(textwrap.fill(title, 70))
     axes.grid(alpha=0.3)
     return figure, axes
 
