@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from headrace.spark.now import batch_time
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import DataStreamReader
@@ -43,7 +45,7 @@ def control_frame(spark: SparkSession, checkpoint: str, layout: Layout, *, tick:
         return spark.readStream.name(name) if named else spark.readStream
 
     commands = reader("headrace_control").schema("command STRING").json(control_dir(checkpoint)).select("command")
-    now = F.unix_micros(F.current_timestamp())
+    now = batch_time() if tick else F.lit(0)
     if tick:
         ticks = reader("headrace_tick").format("rate").option("rowsPerSecond", "1").load()
         commands = commands.unionByName(ticks.select(F.lit("{}").alias("command")))

@@ -13,6 +13,7 @@ from headrace.plan.arrow import arrow_type
 from headrace.runtime.pack import Placed, segments_of, split
 from headrace.runtime.processor import Arrivals
 from headrace.spark.sources import HEADER
+from headrace.spark.worker import settle
 from headrace.stages.program import Disorder, Stage
 
 EXCHANGE = "label INT, head STRING, body BINARY"
@@ -54,6 +55,7 @@ def pack_rows(packing: Packing, batches: Iterator[pa.RecordBatch]) -> Iterator[p
             held, rows = [], 0
     if held:
         yield _flush(packing, numbering, held)
+    settle()
 
 
 class Numbering:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,10 +12,11 @@ from pyspark.sql import functions as F
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.query import Emit
 from headrace.spark.attempt import attempt, can_fail
+from headrace.spark.bucket import BucketProcessor
 from headrace.spark.labels import labels
 from headrace.spark.pack import EXCHANGE, Packing, pack_rows
 from headrace.spark.sources import prepare
-from headrace.spark.stateful import METRICS_ROW, BucketProcessor, Slots
+from headrace.spark.stateful import METRICS_ROW, Program, Slots
 from headrace.spark.types import logical
 from headrace.stages.lower import Finish, Lowered
 
@@ -76,7 +78,8 @@ def output_frame(
     if ended:
         packed = packed.unionByName(_end_rows(spark, layout))
     slots = slots_of(lowered)
-    processor = BucketProcessor(lowered.stages, layout.buckets, slots, layout.rejected, uuid.uuid4().hex)
+    program = Program(lowered.stages, layout.buckets, slots, layout.rejected)
+    processor = BucketProcessor(uuid.uuid4().hex, pickle.dumps(program))
     return packed.groupBy("label").transformWithStateInPandas(processor, slots.ddl, "append", "none")
 
 

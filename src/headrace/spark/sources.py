@@ -13,6 +13,7 @@ from headrace.errors import QueryError
 from headrace.plan.stream import FileSource, FrameSource, Stream
 from headrace.spark.attempt import attempt, can_fail
 from headrace.spark.files import RAW, header_line, read_files
+from headrace.spark.now import batch_time, needs_now
 from headrace.spark.types import CatalystTypes
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def prepare(
     def value(expr: Expr) -> Column:
         return F.col(f"{names[expr]}.v") if expr in names else F.expr(expr.sql)
 
-    now = F.unix_micros(F.current_timestamp())
+    now = batch_time() if needs_now(stream) else F.lit(0).cast("bigint")
     given = now if stream.timestamp is None else value(stream.timestamp)
     ts = now if stream.timestamp is None else _micros(stream, given, types)  # NULL also where it does not fit
     # Why a row is rejected travels as a small number: texts would make the plan larger, and Spark makes it anew for every batch.

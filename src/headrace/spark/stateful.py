@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from headrace.changes.changes import Changes
 from headrace.errors import StateError
@@ -25,6 +25,7 @@ from headrace.runtime.reservoir import ChunkCache
 from headrace.runtime.save import load, save
 from headrace.spark.pack import REJECTED, unpack
 from headrace.spark.types import physical
+from headrace.spark.worker import settle
 from headrace.stages.program import Stage
 
 METRICS_ROW = -1
@@ -97,10 +98,7 @@ def kept() -> Kept:
 
 
 class SparkStore:
-    """The cells of the bucket that is being processed, in Spark's state store: version, head, pages and chunks in one map.
-
-    One variable, because declaring one costs every task of every batch several milliseconds.
-    """
+    """The cells of the bucket that is being processed, in Spark's state store: version, head, pages and chunks in one map."""
 
     def __init__(self, cells: Any) -> None:
         """Over a map state, which follows the current key by itself."""
@@ -139,24 +137,33 @@ class SparkStore:
         self.write(f"page {name}", data)
 
 
-class BucketProcessor(StatefulProcessor):
-    """What Spark calls for every (stage, bucket)."""
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a worker must know to process the buckets of a query. Travels from the driver, pickled."""
 
-    def __init__(
-        self, stages: tuple[Stage, ...], buckets: dict[int, tuple[int, int]], slots: Slots, rejected_label: int, run: str
-    ) -> None:
-        """`buckets`: label -> (stage, bucket)."""
-        self.stages, self.buckets, self.slots, self.rejected_label, self.run = stages, buckets, slots, rejected_label, run
+    stages: tuple[Stage, ...]
+    buckets: dict[int, tuple[int, int]]  # label -> (stage, bucket)
+    slots: Slots
+    rejected_label: int
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Declare the state."""
-        # Types rather than their text: text is parsed by the JVM, which costs a call each.
-        name, data = StructType([StructField("name", StringType())]), StructType([StructField("data", BinaryType())])
-        self.store = SparkStore(handle.getMapState("cells", name, data))
 
-    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+@lru_cache(maxsize=32)
+def buckets_of(run: str, program: bytes) -> Buckets:
+    """The program of a run, loaded once per worker."""
+    return Buckets(run, pickle.loads(program))
+
+
+class Buckets:
+    """The buckets of one query that this worker is given, one after the other."""
+
+    def __init__(self, run: str, program: Program) -> None:
+        """`run` tells the queries of a session apart."""
+        self.run, self.slots, self.rejected_label = run, program.slots, program.rejected_label
+        self.stages, self.buckets = program.stages, program.buckets
+
+    def process(self, label: int, rows: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
         """One bucket, one batch."""
-        label = int(key[0])
+        store = SparkStore(state)
         cells = [(str(h), bytes(b)) for frame in rows for h, b in zip(frame["head"], frame["body"], strict=True)]
         if label == self.rejected_label:
             yield from self._rejected(cells)
@@ -164,34 +171,35 @@ class BucketProcessor(StatefulProcessor):
         number, bucket = self.buckets[label]
         stage = self.stages[number]
         header, arrivals = gather(stage, cells)
-        processor = self._processor(stage, label)
+        processor = self._processor(stage, label, store)
         hits, misses = processor.cache.hits, processor.cache.misses
         result = processor.process(header, arrivals)
-        self._save(label, processor)
+        self._save(label, processor, store)
         parts = [self._wide(self.slots.queries.index(query), changes) for query, changes in result.changes]
         numbers = self._numbers(processor, result, first_stage=number == 0, first_bucket=bucket == 0)
         numbers[3], numbers[4] = processor.cache.hits - hits, processor.cache.misses - misses
         parts.append(self._metrics(numbers))
         yield from self._frames(parts)
+        settle()
 
-    def _processor(self, stage: Stage, label: int) -> TaskProcessor:
-        version = self.store.read("version")
+    def _processor(self, stage: Stage, label: int, store: SparkStore) -> TaskProcessor:
+        version = store.read("version")
         if version is not None:
             found = kept().find(self.run, label, version)
             if found is not None:
-                found.reservoir.store = self.store
+                found.reservoir.store = store
                 return found
-        processor = TaskProcessor(stage, self.store, kept().chunks, (self.run, label))
+        processor = TaskProcessor(stage, store, kept().chunks, (self.run, label))
         if version is not None:
-            head = self.store.read("head")
+            head = store.read("head")
             assert head is not None, "a version is stored with its head"
-            load(processor, head, self.store)
+            load(processor, head, store)
         return processor
 
-    def _save(self, label: int, processor: TaskProcessor) -> None:
+    def _save(self, label: int, processor: TaskProcessor, store: SparkStore) -> None:
         version = os.urandom(12)
-        self.store.write("head", save(processor, self.store))
-        self.store.write("version", version)
+        store.write("head", save(processor, store))
+        store.write("version", version)
         kept().keep(self.run, label, version, processor)
 
     def _wide(self, query: int, changes: Changes) -> Columns:
@@ -245,9 +253,6 @@ class BucketProcessor(StatefulProcessor):
             pieces = [pa.nulls(_length(part), kind) if part[i] is None else part[i] for part in filled]
             columns.append(pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces))
         yield wide_frame(columns)
-
-    def close(self) -> None:
-        """Nothing is held open."""
 
 
 def _length(part: Columns) -> int:
