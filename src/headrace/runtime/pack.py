@@ -6,6 +6,7 @@ A segment is a run of rows of one source partition whose order is known here; wh
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +31,7 @@ class Placed:
     partition: np.ndarray  # per segment
     place: list[tuple[int, int]]  # per segment
     now: int
+    partitioned: bool = False  # the high half of a position is the partition, else that of the segment's place
 
 
 def segments_of(rows: Placed, disorder: Disorder) -> tuple[list[Segment], np.ndarray]:
@@ -55,25 +57,25 @@ def bucket_of(stage: Stage, inputs: pa.RecordBatch, rows: Placed, buckets: int) 
     return ((high >> np.uint64(40)) % np.uint64(buckets)).astype(np.int64)
 
 
-def split(stage: Stage, inputs: pa.RecordBatch, rows: Placed, behind: np.ndarray, buckets: int) -> dict[int, Arrivals]:
-    """The rows that some query wants, per bucket, in arrival order."""
+def route(stage: Stage, inputs: pa.RecordBatch, rows: Placed, buckets: int) -> tuple[np.ndarray | None, list[int]]:
+    """The rows that some query wants, by bucket and in arrival order, and where each bucket ends. None: all, as they are."""
     keep = _wanted(stage, inputs)
+    chosen = None if keep is None else np.flatnonzero(keep)
+    if buckets == 1:
+        return chosen, [len(rows.ts) if chosen is None else len(chosen)]
+    bucket = bucket_of(stage, inputs, rows, buckets).astype(np.uint16)  # 16 bits: a radix sort
+    if chosen is not None:
+        bucket = bucket[chosen]
+    order = np.argsort(bucket, kind="stable")
+    return (order if chosen is None else chosen[order]), np.cumsum(np.bincount(bucket, minlength=buckets)).tolist()
+
+
+def split(stage: Stage, inputs: pa.RecordBatch, rows: Placed, behind: np.ndarray, buckets: int) -> dict[int, Arrivals]:
+    """The rows of every bucket that gets some."""
+    order, ends = route(stage, inputs, rows, buckets)
     arrivals = Arrivals(rows.ts, rows.high, rows.low, rows.segment, behind, inputs)
-    bucket = bucket_of(stage, inputs, rows, buckets)
-    if keep is not None:
-        chosen = np.flatnonzero(keep)
-        arrivals, bucket = arrivals.take(chosen), bucket[chosen]
-    if buckets == 1 or (len(bucket) and bucket.min() == bucket.max()):
-        return {int(bucket[0]): arrivals} if len(bucket) else {}
-    order = np.argsort(bucket.astype(np.uint16), kind="stable")  # 16 bits: a radix sort
-    ordered = arrivals.take(order)
-    ends = np.cumsum(np.bincount(bucket, minlength=buckets))
-    out = {}
-    for b in range(buckets):
-        start, stop = (int(ends[b - 1]) if b else 0), int(ends[b])
-        if stop > start:
-            out[b] = _slice(ordered, start, stop)
-    return out
+    ordered = arrivals if order is None else arrivals.take(order)
+    return {b: _slice(ordered, start, stop) for b, (start, stop) in enumerate(pairwise([0, *ends])) if stop > start}
 
 
 def _slice(rows: Arrivals, a: int, b: int) -> Arrivals:

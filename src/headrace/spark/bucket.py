@@ -1,4 +1,4 @@
-"""What Spark calls for every bucket of every batch. Small, because Spark starts a process per query just to see what state it has."""
+"""What Spark calls for every bucket of every batch. Small, because Spark starts a process per query to see what state it has."""
 
 from __future__ import annotations
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from headrace.plan.arrow import arrow_type
-from headrace.runtime.pack import Placed, segments_of, split
-from headrace.runtime.processor import Arrivals
+from headrace.runtime.pack import Placed, segments_of
+from headrace.spark.cells import write_cells
 from headrace.spark.sources import HEADER
 from headrace.spark.worker import settle
 from headrace.stages.program import Disorder, Stage
@@ -20,7 +19,6 @@ EXCHANGE = "label INT, head STRING, body BINARY"
 EXCHANGE_ARROW = pa.schema([("label", pa.int32()), ("head", pa.string()), ("body", pa.binary())])
 FLUSH_ROWS = 1 << 18
 REJECTED = pa.schema([("row", pa.string()), ("reason", pa.string()), ("source", pa.string()), ("position", pa.string())])
-_ROW_TYPES = [("ts", pa.int64()), ("high", pa.int64()), ("low", pa.int64()), ("segment", pa.int32()), ("behind", pa.uint8())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +32,6 @@ class Packing:
     labels: tuple[tuple[int, ...], ...]  # per stage, per bucket
     rejected_label: int
     reasons: tuple[str, ...]
-
-
-def body_schema(stage: Stage) -> pa.Schema:
-    """What the rows for a bucket look like."""
-    return pa.schema([*_ROW_TYPES, *((f"x{i}", arrow_type(c.type)) for i, c in enumerate(stage.inputs))])
 
 
 def pack_rows(packing: Packing, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -101,7 +94,7 @@ def _flush(packing: Packing, numbering: Numbering, held: list[pa.RecordBatch]) -
     now = int(_numbers(batch, "_now")[0])
     labels: list[int] = []
     heads: list[str] = []
-    bodies: list[bytes] = []
+    bodies: list[pa.Buffer | bytes] = []
     rejected = 0
     if why.null_count < len(why):
         bad = np.flatnonzero(~why.is_null().to_numpy(zero_copy_only=False))
@@ -122,15 +115,21 @@ def _flush(packing: Packing, numbering: Numbering, held: list[pa.RecordBatch]) -
         "now": now,
         "segments": [[s.partition, *s.place, s.highest, max(s.rows, 1)] for s in segments],
     }
-    text = json.dumps(head)
     for number, stage, names in packing.stages:
-        parts = _split_stage(stage, names, batch, placed, behind, len(packing.labels[number]))
-        for bucket, label in enumerate(packing.labels[number]):
-            labels.append(label)
-            heads.append(text)
-            bodies.append(_body(stage, parts[bucket]) if bucket in parts else b"")
+        shape, cells = write_cells(stage, names, batch, placed, behind, len(packing.labels[number]))
+        labels += packing.labels[number]
+        heads += [json.dumps({**head, "shape": shape.dump()})] * len(cells)
+        bodies += cells
     return pa.RecordBatch.from_arrays(
-        [pa.array(labels, pa.int32()), pa.array(heads, pa.string()), pa.array(bodies, pa.binary())], schema=EXCHANGE_ARROW
+        [pa.array(labels, pa.int32()), pa.array(heads, pa.string()), _binary(bodies)], schema=EXCHANGE_ARROW
+    )
+
+
+def _binary(values: list[pa.Buffer | bytes]) -> pa.Array:
+    """Buffers as one column, copied once."""
+    ends = np.cumsum([0, *(len(v) for v in values)])
+    return pa.Array.from_buffers(
+        pa.binary(), len(values), [None, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(values))]
     )
 
 
@@ -147,48 +146,13 @@ def _placed(
     if packing.places == "given":
         names, segment = np.unique(high, return_inverse=True)
         firsts = [int(low[segment == s].min()) for s in range(len(names))]
-        return Placed(ts, high, low, segment.astype(np.int32), names, [(0, f) for f in firsts], now)
+        return Placed(ts, high, low, segment.astype(np.int32), names, [(0, f) for f in firsts], now, partitioned=True)
     if len(high) == 0:
         return Placed(ts, high, low, np.zeros(0, np.int32), np.zeros(1, np.int64), [(int(every[0][0]), int(every[1][0]))], now)
     file = low >> 48 if numbering.kind != "arrival" else np.zeros(len(low), np.int64)
     starts = np.flatnonzero(np.append(True, (high[1:] != high[:-1]) | (file[1:] != file[:-1])))
     segment = np.repeat(np.arange(len(starts), dtype=np.int32), np.diff(np.append(starts, len(high))))
     return Placed(ts, high, low, segment, np.zeros(len(starts), np.int64), [(int(high[s]), int(low[s])) for s in starts], now)
-
-
-def _split_stage(
-    stage: Stage, names: tuple[str, ...], batch: pa.RecordBatch, placed: Placed, behind: np.ndarray, buckets: int
-) -> dict[int, Arrivals]:
-    columns = []
-    for name, spec in zip(names, stage.inputs, strict=True):
-        column, kind = batch.column(name), arrow_type(spec.type)
-        columns.append(column if column.type == kind else column.cast(kind))
-    schema = pa.schema([(f"x{i}", arrow_type(c.type)) for i, c in enumerate(stage.inputs)])
-    inputs = pa.RecordBatch.from_arrays(columns, schema=schema) if columns else _only_length(batch.num_rows)
-    return split(stage, inputs, placed, behind, buckets)
-
-
-def _only_length(rows: int) -> pa.RecordBatch:
-    return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
-
-
-def _body(stage: Stage, rows: Arrivals) -> bytes:
-    arrays = [
-        pa.array(rows.ts),
-        pa.array(rows.high),
-        pa.array(rows.low),
-        pa.array(rows.segment, pa.int32()),
-        pa.array(rows.behind.view(np.uint8)),
-    ]
-    return pa.RecordBatch.from_arrays([*arrays, *rows.inputs.columns], schema=body_schema(stage)).serialize().to_pybytes()
-
-
-def unpack(stage: Stage, body: bytes, shift: int) -> Arrivals:
-    """The rows of a cell; `shift` moves their segments behind those of other cells."""
-    batch = pa.ipc.read_record_batch(pa.py_buffer(body), body_schema(stage))
-    ts, high, low, segment, behind = (batch.column(i).to_numpy(zero_copy_only=False) for i in range(5))
-    inputs = batch.select(range(5, batch.num_columns)) if batch.num_columns > 5 else _only_length(batch.num_rows)
-    return Arrivals(ts, high, low, segment + shift, behind.view(np.bool_), inputs)
 
 
 def _rejected(packing: Packing, batch: pa.RecordBatch, bad: np.ndarray, high: np.ndarray, low: np.ndarray) -> tuple[bytes, int]:

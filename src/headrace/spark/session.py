@@ -28,7 +28,8 @@ LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
-    "spark.driver.extraJavaOptions": "-Xss16m --add-modules=jdk.incubator.vector -Dlog4j2.level=error "
+    # ParallelGC: rows travel in arrays of megabytes, for which G1 marks the heap in the background, and a core is gone.
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Xss16m --add-modules=jdk.incubator.vector -Dlog4j2.level=error "
     # Rows pass through Arrow twice; Spark writes within bounds, so they need not be checked for every value.
     "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false",
     "spark.driver.bindAddress": "127.0.0.1",

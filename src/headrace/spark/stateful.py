@@ -23,7 +23,8 @@ from headrace.runtime.clock import Header, Segment
 from headrace.runtime.processor import Arrivals, Result, TaskProcessor
 from headrace.runtime.reservoir import ChunkCache
 from headrace.runtime.save import load, save
-from headrace.spark.pack import REJECTED, unpack
+from headrace.spark.cells import Shape, read_cell
+from headrace.spark.pack import REJECTED
 from headrace.spark.types import physical
 from headrace.spark.worker import settle
 from headrace.stages.program import Stage
@@ -275,9 +276,10 @@ def gather(stage: Stage, cells: list[tuple[str, bytes]]) -> tuple[Header, Arriva
         about = json.loads(head)
         now = max(now, about.get("now", 0))
         ended = ended or about.get("ended", False)
+        some = [Segment(p, (high, low), highest, rows) for p, high, low, highest, rows in about.get("segments", ())]
         if body:
-            parts.append(unpack(stage, body, len(segments)))
-        segments += [Segment(p, (high, low), highest, rows) for p, high, low, highest, rows in about.get("segments", ())]
+            parts.append(read_cell(stage, Shape.load(about["shape"]), some, body, len(segments)))
+        segments += some
     return Header(now, tuple(segments), ended), join_arrivals(parts)
 
 

@@ -1,0 +1,122 @@
+"""The rows of a bucket on their way through the exchange, in as few bytes as they need.
+
+A time travels as its distance from the first one, a place as its distance from the first of its segment, both in four bytes where
+that is enough; what is the same for all rows is not sent at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.plan.arrow import arrow_type
+from headrace.runtime.clock import Segment
+from headrace.runtime.pack import Placed, route
+from headrace.runtime.processor import Arrivals
+from headrace.stages.program import Stage
+
+TIME = "_ts"  # the name of an input that is the time itself
+_NARROW = 1 << 32
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a cell holds. Travels as a list in its head."""
+
+    first: int  # time from which the others are counted
+    short_ts: bool
+    short_low: bool
+    segments: bool  # whether rows say which segment they are in; else all are in the first
+    behind: bool  # whether rows say that they are behind; else none is
+    partitioned: bool  # whether the high half of a place is the partition
+    times: tuple[int, ...]  # inputs that are the time itself, and do not travel
+
+    def schema(self, stage: Stage) -> pa.Schema:
+        """The columns of a cell."""
+        fields = [("ts", pa.uint32() if self.short_ts else pa.int64()), ("low", pa.uint32() if self.short_low else pa.int64())]
+        fields += [("segment", pa.int32())] if self.segments else []
+        fields += [("behind", pa.uint8())] if self.behind else []
+        return pa.schema([*fields, *((f"x{i}", arrow_type(stage.inputs[i].type)) for i in self.sent(stage))])
+
+    def sent(self, stage: Stage) -> list[int]:
+        """The inputs that travel."""
+        return [i for i in range(len(stage.inputs)) if i not in self.times]
+
+    def dump(self) -> list[Any]:
+        """As JSON holds it."""
+        return list(astuple(self))
+
+    @staticmethod
+    def load(values: list[Any]) -> Shape:
+        """What was dumped."""
+        first, short_ts, short_low, segments, behind, partitioned, times = values
+        return Shape(first, short_ts, short_low, segments, behind, partitioned, tuple(times))
+
+
+def write_cells(
+    stage: Stage, names: tuple[str, ...], batch: pa.RecordBatch, placed: Placed, behind: np.ndarray, buckets: int
+) -> tuple[Shape, list[pa.Buffer | bytes]]:
+    """One cell per bucket, empty where it gets no row."""
+    columns = []
+    for name, spec in zip(names, stage.inputs, strict=True):
+        column, kind = batch.column(name), arrow_type(spec.type)
+        columns.append(column if column.type == kind else column.cast(kind))
+    inputs = pa.RecordBatch.from_arrays(columns, names=[f"x{i}" for i in range(len(columns))])
+    order, ends = route(stage, inputs, placed, buckets)
+    shape, own = _shaped(names, placed, behind)
+    arrays = [*map(pa.array, own), *(columns[i] for i in shape.sent(stage))]
+    rows = pa.RecordBatch.from_arrays(arrays, schema=shape.schema(stage))
+    if order is not None:
+        rows = rows.take(pa.array(order))
+    return shape, [rows.slice(a, b - a).serialize() if b > a else b"" for a, b in pairwise([0, *ends])]
+
+
+def _shaped(names: tuple[str, ...], placed: Placed, behind: np.ndarray) -> tuple[Shape, list[np.ndarray]]:
+    first = int(placed.ts.min()) if len(placed.ts) else 0
+    ts, short_ts = _narrow(placed.ts - first)
+    several = len(placed.place) > 1
+    lows = np.array([low for _, low in placed.place], np.int64)
+    low, short_low = _narrow(placed.low - (lows[placed.segment] if several else lows[0]))
+    any_behind = bool(behind.any())
+    own = [ts, low]
+    own += [placed.segment.astype(np.int32, copy=False)] if several else []
+    own += [behind.view(np.uint8)] if any_behind else []
+    times = tuple(i for i, name in enumerate(names) if name == TIME)
+    return Shape(first, short_ts, short_low, several, any_behind, placed.partitioned, times), own
+
+
+def _narrow(distance: np.ndarray) -> tuple[np.ndarray, bool]:
+    fits = not len(distance) or (int(distance.min()) >= 0 and int(distance.max()) < _NARROW)
+    return (distance.astype(np.uint32), True) if fits else (distance, False)
+
+
+def read_cell(stage: Stage, shape: Shape, segments: list[Segment], body: bytes, shift: int) -> Arrivals:
+    """The rows of a cell; `shift` moves their segments behind those of other cells."""
+    batch = pa.ipc.read_record_batch(pa.py_buffer(body), shape.schema(stage))
+    rows = batch.num_rows
+    columns = {name: batch.column(i) for i, name in enumerate(batch.schema.names)}
+    own = {name: columns[name].to_numpy() for name in ("ts", "low", "segment", "behind") if name in columns}
+    ts = np.add(own["ts"], shape.first, dtype=np.int64)
+    segment = own.get("segment", np.zeros(rows, np.int32))
+    highs = np.array([s.partition if shape.partitioned else s.place[0] for s in segments], np.int64)
+    lows = np.array([s.place[1] for s in segments], np.int64)
+    if shape.segments:
+        high, low = highs[segment], np.add(own["low"], lows[segment], dtype=np.int64)
+    else:
+        high, low = np.full(rows, highs[0]), np.add(own["low"], lows[0], dtype=np.int64)
+    behind = own["behind"].view(np.bool_) if shape.behind else np.zeros(rows, np.bool_)
+    inputs = [
+        pa.array(ts).view(arrow_type(spec.type)) if i in shape.times else columns[f"x{i}"] for i, spec in enumerate(stage.inputs)
+    ]
+    return Arrivals(ts, high, low, segment + shift, behind, _inputs(inputs, rows))
+
+
+def _inputs(columns: list[pa.Array], rows: int) -> pa.RecordBatch:
+    """A record batch, also if it has nothing but a length."""
+    if columns:
+        return pa.RecordBatch.from_arrays(columns, names=[f"x{i}" for i in range(len(columns))])
+    return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
