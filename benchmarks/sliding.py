@@ -23,19 +23,18 @@ if TYPE_CHECKING:
 Run = Callable[["SparkSession", Path], Result]
 LATE = "headrace, 10% late"
 FLINK, FLINK_TOTAL, FLOOR = "flink OVER", "flink OVER, with start-up", "spark groupBy"
-WARM_UP_SHARE = 0.4  # of the rows: the JVM compiles what is hot only after some seconds of it
+WARM_UP_SHARE = 0.4  # of the rows of a slow rival: the JVM compiles what is hot only after some seconds of it
 
 
 def main(options: argparse.Namespace) -> None:
     log = command.Log()
     spec = Payments(rows=command.rows_of(options), files=10, cards=options.cards)
     spark = engine.session()
+    fast: list[tuple[Payments, Run]] = [(spec, engine.sliding), (spec, spark_native.group_by), (late(spec), sliding_late)]
     results = [
-        measured(log, spark, spec, engine.sliding),
-        measured(log, spark, spec, spark_native.group_by),
-        measured(log, spark, late(spec), sliding_late),
-        measured(log, spark, spec.shrink(spec.rows // options.hop_shrink), spark_native.hopping),
-        measured(log, spark, spec.shrink(spec.rows // options.recompute_shrink), spark_native.recompute),
+        *in_turn(log, spark, fast, options.rounds),
+        once(log, spark, spec.shrink(spec.rows // options.hop_shrink), spark_native.hopping),
+        once(log, spark, spec.shrink(spec.rows // options.recompute_shrink), spark_native.recompute),
     ]
     spark.stop()
     results[1:1] = [] if options.no_flink else flink(log, spec)
@@ -43,7 +42,7 @@ def main(options: argparse.Namespace) -> None:
     plot = command.file_for(options, "png")
     report.save_bars(results, title, plot)
     table = report.ratio_table(results, engine.SUBJECT, title)
-    table.caption = "fewer rows: fewer cards, as many events per card. steady: without the first micro-batch"
+    table.caption = f"median of {options.rounds} runs. steady: without the first micro-batch. fewer rows: fewer cards, as busy"
     flink_version = None if options.no_flink else flink_env.FLINK_VERSION
     command.finish(log, options, results, targets(results), table, flink=flink_version, plot=plot)
 
@@ -56,11 +55,33 @@ def sliding_late(spark: SparkSession, data: Path) -> Result:
     return engine.sliding(spark, data, delay_seconds=10.0, name=LATE)
 
 
-def measured(log: command.Log, spark: SparkSession, spec: Payments, run: Run) -> Result:
-    """A shorter run of the same kind first, untimed, for every engine on Spark alike."""
+def in_turn(log: command.Log, spark: SparkSession, engines: list[tuple[Payments, Run]], rounds: int) -> list[Result]:
+    """Every engine once untimed, then all in turn, so that none has a JVM that only others have warmed up. The median of each."""
+    for spec, run in engines:
+        run(spark, ensure(spec, command.DATA))
+    seen: list[list[Result]] = [[] for _ in engines]
+    for _ in range(rounds):
+        for runs, (spec, run) in zip(seen, engines, strict=True):
+            runs.append(run(spark, ensure(spec, command.DATA)))
+            said(log, runs[-1])
+    return [median(runs) for runs in seen]
+
+
+def median(runs: list[Result]) -> Result:
+    """The run in the middle, with the figures of all of them beside it."""
+    middle = sorted(runs, key=lambda r: r.seconds)[len(runs) // 2]
+    every = {"events_per_second_of_all": [r.events_per_second for r in runs], "steady_of_all": [r.steady for r in runs]}
+    return replace(middle, details={**middle.details, **every})
+
+
+def once(log: command.Log, spark: SparkSession, spec: Payments, run: Run) -> Result:
+    """A slow rival: a shorter run of the same kind first, untimed."""
     short = replace(spec.shrink(max(int(spec.rows * WARM_UP_SHARE), 10)), files=4)
     run(spark, ensure(short, command.DATA))
-    result = run(spark, ensure(spec, command.DATA))
+    return said(log, run(spark, ensure(spec, command.DATA)))
+
+
+def said(log: command.Log, result: Result) -> Result:
     log.say(f"{result.name}: {result.events_per_second:,.0f} events/s, steady {result.steady:,.0f}")
     return result
 
@@ -96,6 +117,7 @@ def targets(results: list[Result]) -> list[Target]:
 def arguments() -> argparse.ArgumentParser:
     options = command.parser("sliding", __doc__.splitlines()[0], rows=5_000_000)
     options.add_argument("--cards", type=int, default=100_000)
+    options.add_argument("--rounds", type=int, default=3, help="Headrace and groupBy so often, in turn")
     options.add_argument("--no-flink", action="store_true", help="leave Flink out")
     options.add_argument("--hop-shrink", type=int, default=10, help="Spark's hopping window gets one in so many rows")
     options.add_argument("--recompute-shrink", type=int, default=50, help="and recompute-per-event one in so many")
