@@ -46,7 +46,11 @@ def points(rows: int, cards: int, streams: Sequence[str] = STREAMS) -> Iterator[
 
 
 def measure(log: Log, all_points: Sequence[Point], repeat: int) -> list[Result]:
-    """Repeats lie as far apart as they can, so that a slow minute of the machine does not hit one window alone."""
+    """Repeats lie as far apart as they can, so that a slow minute of the machine does not hit one window alone.
+
+    A first run does not count: the JVM, which all runs share, compiles in it.
+    """
+    measure_one(all_points[0])
     runs: dict[Point, list[Result]] = {p: [] for p in all_points}
     for _ in range(repeat):
         for point in all_points:

@@ -85,7 +85,7 @@ def draw(sizes: Sequence[Result], counts: Sequence[Result], path: Path) -> None:
 
 
 if __name__ == "__main__":
-    arguments = command.parser("windows", __doc__.splitlines()[0], rows=2_000_000)
+    arguments = command.parser("windows", __doc__.splitlines()[0], rows=4_000_000)
     arguments.add_argument("--cards", type=int, default=100_000)
     arguments.add_argument("--parts", nargs="+", choices=BOTH, default=BOTH)
     arguments.add_argument("--streams", nargs="+", choices=window_sizes.STREAMS, default=window_sizes.STREAMS)

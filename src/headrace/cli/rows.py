@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 from rich.table import Table
 from rich.text import Text
 
+from headrace.changes.text import cell_text, is_number, json_text
 from headrace.cli.consoles import out
-from headrace.cli.values import cell_text, is_number, json_text
 from headrace.plan.query import ConsoleSink, StreamSink
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ A segment is a run of rows of one source partition whose order is known here; wh
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +15,6 @@ from headrace.kernels.segments import judge
 from headrace.plan.time import START_OF_TIME
 from headrace.runtime.clock import Segment
 from headrace.runtime.intake import all_true
-from headrace.runtime.processor import Arrivals
 from headrace.stages.program import Disorder, Stage
 
 
@@ -68,18 +66,6 @@ def route(stage: Stage, inputs: pa.RecordBatch, rows: Placed, buckets: int) -> t
         bucket = bucket[chosen]
     order = np.argsort(bucket, kind="stable")
     return (order if chosen is None else chosen[order]), np.cumsum(np.bincount(bucket, minlength=buckets)).tolist()
-
-
-def split(stage: Stage, inputs: pa.RecordBatch, rows: Placed, behind: np.ndarray, buckets: int) -> dict[int, Arrivals]:
-    """The rows of every bucket that gets some."""
-    order, ends = route(stage, inputs, rows, buckets)
-    arrivals = Arrivals(rows.ts, rows.high, rows.low, rows.segment, behind, inputs)
-    ordered = arrivals if order is None else arrivals.take(order)
-    return {b: _slice(ordered, start, stop) for b, (start, stop) in enumerate(pairwise([0, *ends])) if stop > start}
-
-
-def _slice(rows: Arrivals, a: int, b: int) -> Arrivals:
-    return Arrivals(rows.ts[a:b], rows.high[a:b], rows.low[a:b], rows.segment[a:b], rows.behind[a:b], rows.inputs.slice(a, b - a))
 
 
 def _wanted(stage: Stage, inputs: pa.RecordBatch) -> np.ndarray | None:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from headrace.plan.arrow import arrow_type
+from headrace.runtime.cells import batch_of, write_cells
 from headrace.runtime.pack import Placed, segments_of
-from headrace.spark.cells import write_cells
-from headrace.spark.sources import HEADER
+from headrace.spark.sources import HEADER, TIME
 from headrace.spark.worker import settle
 from headrace.stages.program import Disorder, Stage
 
@@ -116,13 +117,23 @@ def _flush(packing: Packing, numbering: Numbering, held: list[pa.RecordBatch]) -
         "segments": [[s.partition, *s.place, s.highest, max(s.rows, 1)] for s in segments],
     }
     for number, stage, names in packing.stages:
-        shape, cells = write_cells(stage, names, batch, placed, behind, len(packing.labels[number]))
+        inputs, times = _inputs(stage, names, batch)
+        shape, cells = write_cells(stage, inputs, times, placed, behind, len(packing.labels[number]))
         labels += packing.labels[number]
         heads += [json.dumps({**head, "shape": shape.dump()})] * len(cells)
         bodies += cells
     return pa.RecordBatch.from_arrays(
         [pa.array(labels, pa.int32()), pa.array(heads, pa.string()), _binary(bodies)], schema=EXCHANGE_ARROW
     )
+
+
+def _inputs(stage: Stage, names: tuple[str, ...], batch: pa.RecordBatch) -> tuple[pa.RecordBatch, tuple[int, ...]]:
+    """The inputs of a stage in their types, and which of them are the time."""
+    columns = []
+    for name, spec in zip(names, stage.inputs, strict=True):
+        column, kind = batch.column(name), arrow_type(spec.type)
+        columns.append(column if column.type == kind else column.cast(kind))
+    return batch_of(columns, batch.num_rows), tuple(i for i, name in enumerate(names) if name == TIME)
 
 
 def _binary(values: list[pa.Buffer | bytes]) -> pa.Array:

@@ -17,6 +17,8 @@ from pyarrow import parquet as pq
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
+from headrace.changes.text import json_text
+
 STAGING = "_staging"
 ENDINGS = {"parquet": "parquet", "csv": "csv", "json": "jsonl", "arrow": "arrow"}
 
@@ -160,4 +162,4 @@ def write_table(system: fs.FileSystem, path: str, table: pa.Table, kind: str) ->
                 pa_csv.write_csv(table, out)
             case "json":
                 for row in table.to_pylist():
-                    out.write((json.dumps(row, default=str) + "\n").encode())
+                    out.write((json_text(row) + "\n").encode())

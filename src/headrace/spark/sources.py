@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MIN_TIME = -62_135_596_800_000_000  # 0001-01-01
 MAX_TIME = 253_402_300_799_999_999  # 9999-12-31
 HEADER = "#header"
+TIME = "_ts"  # the column that is the time, also where it is an input
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +89,14 @@ def prepare(
         bad = functools.reduce(operator.or_, (test for test, _ in reasons))
     row = F.to_json(F.struct(*(F.col(f"`{n}`") for n in stream.schema.names)))
     text = F.coalesce(F.col(RAW), row) if places.kind == "lines" else row
-    columns = [ts.alias("_ts"), now.alias("_now"), F.when(bad, F.concat(why.cast("string"), F.lit(":"), text)).alias("_bad")]
+    columns = [ts.alias(TIME), now.alias("_now"), F.when(bad, F.concat(why.cast("string"), F.lit(":"), text)).alias("_bad")]
     if places.kind != "arrival":
         columns += [F.col("_high"), F.col("_low")]
     # The time itself need not travel twice.
     places_of = {
-        e: "_ts" if e == stream.timestamp and types(e, stream.schema) == "TIMESTAMP" else f"x{i}" for i, e in enumerate(exprs)
+        e: TIME if e == stream.timestamp and types(e, stream.schema) == "TIMESTAMP" else f"x{i}" for i, e in enumerate(exprs)
     }
-    columns += [value(e).alias(n) for e, n in places_of.items() if n != "_ts"]
+    columns += [value(e).alias(n) for e, n in places_of.items() if n != TIME]
     inputs = {s: [places_of[i.expr] for i in stage.inputs] for s, stage in stages}
     return Prepared(base.select(*columns), places, inputs, tuple(reason for _, reason in reasons))
 

@@ -19,11 +19,11 @@ from headrace.changes.changes import Changes
 from headrace.errors import StateError
 from headrace.plan.arrow import arrow_type
 from headrace.plan.schema import Schema
+from headrace.runtime.cells import Shape, join_arrivals, read_cell
 from headrace.runtime.clock import Header, Segment
 from headrace.runtime.processor import Arrivals, Result, TaskProcessor
 from headrace.runtime.reservoir import ChunkCache
 from headrace.runtime.save import load, save
-from headrace.spark.cells import Shape, read_cell
 from headrace.spark.pack import REJECTED
 from headrace.spark.types import physical
 from headrace.spark.worker import settle
@@ -281,22 +281,3 @@ def gather(stage: Stage, cells: list[tuple[str, bytes]]) -> tuple[Header, Arriva
             parts.append(read_cell(stage, Shape.load(about["shape"]), some, body, len(segments)))
         segments += some
     return Header(now, tuple(segments), ended), join_arrivals(parts)
-
-
-def join_arrivals(parts: list[Arrivals]) -> Arrivals | None:
-    """Runs of rows as one."""
-    if len(parts) < 2:
-        return parts[0] if parts else None
-    table = pa.Table.from_batches([p.inputs for p in parts]).combine_chunks()
-    total = sum(len(p) for p in parts)
-    inputs = (
-        table.to_batches()[0] if table.num_columns else pa.RecordBatch.from_struct_array(pa.array([{}] * total, pa.struct([])))
-    )
-    return Arrivals(
-        np.concatenate([p.ts for p in parts]),
-        np.concatenate([p.high for p in parts]),
-        np.concatenate([p.low for p in parts]),
-        np.concatenate([p.segment for p in parts]),
-        np.concatenate([p.behind for p in parts]),
-        inputs,
-    )

@@ -15,8 +15,9 @@ from headrace.oracle.admission import Batch, event_times
 from headrace.plan.expr import all_of
 from headrace.plan.query import Emit, Script
 from headrace.plan.stream import Stream
+from headrace.runtime.cells import read_cell, write_cells
 from headrace.runtime.clock import Header
-from headrace.runtime.pack import Placed, segments_of, split
+from headrace.runtime.pack import Placed, segments_of
 from headrace.runtime.processor import Result, TaskProcessor
 from headrace.runtime.reservoir import ChunkCache
 from headrace.runtime.save import load, save
@@ -118,7 +119,7 @@ class LocalEngine:
         values = batch_of_rows(stream.schema, [rows[i] for i in good])
         placed = Placed(
             np.array([times[i] for i in good], np.int64), partition[good], low[good], segment[good].astype(np.int32),
-            names, [(0, int(low[segment == s][0])) for s in range(len(names))], batch.now,
+            names, [(0, int(low[segment == s][0])) for s in range(len(names))], batch.now, partitioned=True,
         )  # fmt: skip
         for s, stage in enumerate(self.lowered.stages):
             if stage.stream != stream.name:
@@ -126,9 +127,11 @@ class LocalEngine:
             segments, behind = segments_of(placed, stage.disorder)
             counted = tuple(type(g)(g.partition, g.place, g.highest, int((segment == i).sum())) for i, g in enumerate(segments))
             inputs = evaluate_batch([i.expr for i in stage.inputs], stream.schema, values)
-            parts = split(stage, inputs, placed, behind, self.buckets if stage.route != () else 1)
-            for b in range(self.buckets if stage.route != () else 1):
-                result = self._processors[s, b].process(Header(batch.now, counted), parts.get(b))
+            same = tuple(i for i, spec in enumerate(stage.inputs) if spec.expr == stream.timestamp and spec.type == "TIMESTAMP")
+            shape, cells = write_cells(stage, inputs, same, placed, behind, self.buckets if stage.route != () else 1)
+            for b, cell in enumerate(cells):
+                rows_of = read_cell(stage, shape, segments, bytes(cell), 0) if len(cell) else None
+                result = self._processors[s, b].process(Header(batch.now, counted), rows_of)
                 self._collect(result, out)
 
     def _next_position(self, stream: str, partition: int) -> int:

@@ -17,9 +17,9 @@ from headrace.plan.arrow import arrow_type
 from headrace.runtime.clock import Segment
 from headrace.runtime.pack import Placed, route
 from headrace.runtime.processor import Arrivals
+from headrace.runtime.zone import empty_batch
 from headrace.stages.program import Stage
 
-TIME = "_ts"  # the name of an input that is the time itself
 _NARROW = 1 << 32
 
 
@@ -58,34 +58,28 @@ class Shape:
 
 
 def write_cells(
-    stage: Stage, names: tuple[str, ...], batch: pa.RecordBatch, placed: Placed, behind: np.ndarray, buckets: int
+    stage: Stage, inputs: pa.RecordBatch, times: tuple[int, ...], placed: Placed, behind: np.ndarray, buckets: int
 ) -> tuple[Shape, list[pa.Buffer | bytes]]:
-    """One cell per bucket, empty where it gets no row."""
-    columns = []
-    for name, spec in zip(names, stage.inputs, strict=True):
-        column, kind = batch.column(name), arrow_type(spec.type)
-        columns.append(column if column.type == kind else column.cast(kind))
-    inputs = pa.RecordBatch.from_arrays(columns, names=[f"x{i}" for i in range(len(columns))])
+    """One cell per bucket, empty where it gets no row. `times`: inputs that are the time itself."""
     order, ends = route(stage, inputs, placed, buckets)
-    shape, own = _shaped(names, placed, behind)
-    arrays = [*map(pa.array, own), *(columns[i] for i in shape.sent(stage))]
+    shape, own = _shaped(times, placed, behind)
+    arrays = [*map(pa.array, own), *(inputs.column(i) for i in shape.sent(stage))]
     rows = pa.RecordBatch.from_arrays(arrays, schema=shape.schema(stage))
     if order is not None:
         rows = rows.take(pa.array(order))
     return shape, [rows.slice(a, b - a).serialize() if b > a else b"" for a, b in pairwise([0, *ends])]
 
 
-def _shaped(names: tuple[str, ...], placed: Placed, behind: np.ndarray) -> tuple[Shape, list[np.ndarray]]:
+def _shaped(times: tuple[int, ...], placed: Placed, behind: np.ndarray) -> tuple[Shape, list[np.ndarray]]:
     first = int(placed.ts.min()) if len(placed.ts) else 0
     ts, short_ts = _narrow(placed.ts - first)
     several = len(placed.place) > 1
     lows = np.array([low for _, low in placed.place], np.int64)
-    low, short_low = _narrow(placed.low - (lows[placed.segment] if several else lows[0]))
+    low, short_low = _narrow(placed.low - (lows[placed.segment] if several else lows[:1]))
     any_behind = bool(behind.any())
     own = [ts, low]
     own += [placed.segment.astype(np.int32, copy=False)] if several else []
     own += [behind.view(np.uint8)] if any_behind else []
-    times = tuple(i for i, name in enumerate(names) if name == TIME)
     return Shape(first, short_ts, short_low, several, any_behind, placed.partitioned, times), own
 
 
@@ -112,11 +106,22 @@ def read_cell(stage: Stage, shape: Shape, segments: list[Segment], body: bytes, 
     inputs = [
         pa.array(ts).view(arrow_type(spec.type)) if i in shape.times else columns[f"x{i}"] for i, spec in enumerate(stage.inputs)
     ]
-    return Arrivals(ts, high, low, segment + shift, behind, _inputs(inputs, rows))
+    return Arrivals(ts, high, low, segment + shift, behind, batch_of(inputs, rows))
 
 
-def _inputs(columns: list[pa.Array], rows: int) -> pa.RecordBatch:
-    """A record batch, also if it has nothing but a length."""
-    if columns:
-        return pa.RecordBatch.from_arrays(columns, names=[f"x{i}" for i in range(len(columns))])
-    return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
+def batch_of(columns: list[pa.Array], rows: int) -> pa.RecordBatch:
+    """The inputs of a stage, also if there are none and they have only a length."""
+    if not columns:
+        return empty_batch(rows)
+    return pa.RecordBatch.from_arrays(columns, names=[f"x{i}" for i in range(len(columns))])
+
+
+def join_arrivals(parts: list[Arrivals]) -> Arrivals | None:
+    """Runs of rows as one."""
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    ts, high, low, segment, behind = (
+        np.concatenate([getattr(p, name) for p in parts]) for name in ("ts", "high", "low", "segment", "behind")
+    )
+    columns = [pa.concat_arrays([p.inputs.column(i) for p in parts]) for i in range(parts[0].inputs.num_columns)]
+    return Arrivals(ts, high, low, segment, behind, batch_of(columns, len(ts)))

@@ -1,4 +1,4 @@
-"""One value as text: for a JSON line, and for a cell of a table."""
+"""One value as text: for a JSON line, and for a cell of a table that people read."""
 
 from __future__ import annotations
 
