@@ -49,7 +49,7 @@ def test_rows_come_out_as_they_went_in(placed, buckets, time_travels):
     values = {"k": np.arange(rows) % 3, "v": np.arange(rows) / 2.0, "at": placed.ts}
     columns = [pa.array(values[spec.expr.sql]).cast(KINDS[spec.expr.sql]) for spec in STAGE.inputs]
     inputs = batch_of(columns, rows)
-    segments, behind = segments_of(placed, STAGE.disorder)
+    segments, behind = segments_of(placed, STAGE.sources[0].disorder)
     shape, cells = write_cells(STAGE, inputs, () if time_travels else TIMES, placed, behind, buckets)
     shape = Shape.load(shape.dump())
     assert len(cells) == buckets

@@ -14,7 +14,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
-from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate
+from headrace.plan.nodes import Late, Merge, Node, Rejected, Scan
 from headrace.plan.query import FileSink, Query, Script
 from headrace.plan.schema import Schema
 from headrace.plan.stream import FileSource, Stream
@@ -37,12 +37,9 @@ def over(node: Node, streams: dict[str, Stream]) -> Node:
             return Late(streams[stream.name])
         case Rejected(stream=stream):
             return Rejected(streams[stream.name])
-        case Filter(input=below, predicate=predicate):
-            return Filter(over(below, streams), predicate)
-        case Project(input=below, items=items):
-            return Project(over(below, streams), items)
-        case WindowAggregate(input=below, window=window, keys=keys, aggregates=calls, where=where):
-            return WindowAggregate(over(below, streams), window, keys, calls, where)
+        case Merge(inputs=inputs):
+            return Merge(tuple(over(child, streams) for child in inputs))
+    return replace(node, input=over(node.input, streams))
 
 
 def write_files(folder: Path, schema: Schema, kind: str, batches: list[list[Row]]) -> None:

@@ -11,7 +11,7 @@ from headrace.api.frames import Frames, merge_frames, schema_of
 from headrace.errors import QueryError, unknown
 from headrace.optimize import optimize
 from headrace.plan.explain import explain
-from headrace.plan.nodes import base_stream
+from headrace.plan.nodes import base_streams
 from headrace.plan.query import ConsoleSink, Emit, FileSink, Query, Script, StreamSink, TableSink
 from headrace.sql.script import parse_script
 from headrace.sql.sinks import FORMATS, file_format
@@ -67,7 +67,7 @@ def script_of(outputs: Mapping[str | Sink, Stream | Output]) -> tuple[Script, di
     found = [_query(sink, output) for sink, output in outputs.items()]
     frames = merge_frames(*(frames for _, frames in found))
     queries = tuple(query for query, _ in found)
-    return Script(queries, tuple(dict.fromkeys(base_stream(q.node) for q in queries))), frames
+    return Script(queries, tuple(dict.fromkeys(s for q in queries for s in base_streams(q.node)))), frames
 
 
 def _query(target: str | Sink, output: Stream | Output) -> tuple[Query, Frames]:
@@ -123,7 +123,7 @@ class Program:
     def to_df(self, name: str | None = None) -> Any:
         """The results of one query as a DataFrame; the name may be left out where there is only one."""
         query = self._query(name)
-        return _spark().to_df(Script((query,), (base_stream(query.node),)), dict(self.frames))
+        return _spark().to_df(Script((query,), tuple(dict.fromkeys(base_streams(query.node)))), dict(self.frames))
 
     def explain(self) -> str:
         """The plan of every query."""

@@ -9,11 +9,11 @@ from headrace.api import run
 from headrace.api.aggregates import Call
 from headrace.api.frames import Frames, schema_of
 from headrace.api.texts import bind, condition, duration, named, read
-from headrace.api.windows import bind_window, names
+from headrace.api.windows import Size, bind_window, names
 from headrace.errors import QueryError, unknown
 from headrace.plan import stream as base
 from headrace.plan.expr import Expr
-from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate
+from headrace.plan.nodes import BOUNDS, Filter, Late, Node, Project, Rejected, Scan, WindowAggregate, WindowReport
 from headrace.plan.query import Emit
 from headrace.plan.time import unit_micros
 from headrace.sql.bind_select import in_arrival_order
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from headrace.api.windows import WindowLike
+    from headrace.plan.aggregates import Aggregate
 
     Duration = str | int | timedelta
 
@@ -131,6 +132,8 @@ class Windowed:
     def agg(self, *carry: str, **aggregates: Call | str) -> Stream:
         """One row per event: the keys, columns or expressions of the event (`carry`), and the aggregates.
 
+        Over `hr.size(..)` one row per group and look instead: the keys, `window_start`, `window_end`, and the aggregates.
+
         An aggregate is a call such as `hr.sum("amount")`, or SQL text over calls: `share="SUM(amount) / COUNT(*)"`.
         """
         node = self.stream.node
@@ -145,7 +148,19 @@ class Windowed:
         if not calls.found[group]:
             raise QueryError("agg() needs at least one aggregate", hint="for example total=hr.sum('amount')")
         where = condition(self.predicate, schema, "where") if self.predicate else None
+        if isinstance(self.of, Size):
+            return replace(self.stream, node=self._report(self.of, carry, items, calls.found[group], where))
         return replace(self.stream, node=Project(_stack(node, calls, where), tuple(items)))
+
+    def _report(
+        self, size: Size, carry: tuple[str, ...], items: list[tuple[str, Expr]], calls: list[Aggregate], where: Expr | None
+    ) -> Node:
+        if carry:
+            raise QueryError(f"{carry[0]!r} has no one value in a group", hint="add it to group_by(..), or aggregate it")
+        keys = tuple(items[: len(self.keys)])
+        node = WindowReport(self.stream.node, size.window, size.trigger, keys, tuple(calls), where)
+        names = [*(name for name, _ in keys), *(f.name for f in BOUNDS)]
+        return Project(node, (*((n, Expr.column(n)) for n in names), *items[len(self.keys) :]))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Windows: `hr.range("5 minutes")`, `hr.rows(100)`, `hr.unbounded()`."""
+"""Windows: `hr.range("5 minutes")`, `hr.rows(100)`, `hr.unbounded()`, `hr.size("1 hour", every="5 minutes")`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headrace.api.texts import bind, duration
 from headrace.errors import QueryError
-from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
+from headrace.plan.windows import EveryTime, RangeWindow, RowsWindow, UnboundedWindow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,15 @@ class Rows:
     partition_by: tuple[str, ...] = ()
 
 
-WindowLike = RangeWindow | Rows | UnboundedWindow
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A window that is looked at by the clock."""
+
+    window: RangeWindow
+    trigger: EveryTime
+
+
+WindowLike = RangeWindow | Rows | UnboundedWindow | Size
 
 
 def range_(size: str | timedelta, lag: str | timedelta | None = None) -> RangeWindow:
@@ -48,6 +56,19 @@ def unbounded() -> UnboundedWindow:
     return UnboundedWindow()
 
 
+def size(length: str | timedelta, every: str | timedelta | None = None, lag: str | timedelta | None = None) -> Size:
+    """A window that is looked at `every` so often and not at every event: tumbling, hopping or jumping.
+
+    It gives one row for every group that is in it, with `window_start` and `window_end`; without `every` it tumbles.
+
+    >>> window = size("1 hour", every="5 minutes")
+    >>> str(window.window), str(window.trigger)
+    ('[RANGE 1 HOUR]', 'EVERY 5 MINUTES')
+    """
+    window = range_(length, lag)
+    return Size(window, EveryTime(duration(every, "every") if every is not None else window.size))
+
+
 def names(value: str | Sequence[str]) -> tuple[str, ...]:
     """One name or several, as a tuple."""
     return (value,) if isinstance(value, str) else tuple(value)
@@ -58,6 +79,9 @@ def bind_window(window: WindowLike, schema: Schema) -> Window:
     match window:
         case RangeWindow() | UnboundedWindow():
             return window
+        case Size(window=inside):
+            return inside
         case Rows(rows=count, partition_by=by):
             return RowsWindow(count, tuple(bind(b, schema, "partition_by") for b in by))
-    raise QueryError(f"expected a window, got {window!r}", hint="hr.range('5 minutes'), hr.rows(100) or hr.unbounded()")
+    hint = "hr.range('5 minutes'), hr.rows(100), hr.unbounded() or hr.size('1 hour')"
+    raise QueryError(f"expected a window, got {window!r}", hint=hint)

@@ -45,12 +45,12 @@ class Lives:
         out = []
         for i, table in enumerate(stage.tables):
             if table.role is TableRole.LIFE:
-                assert stage.disorder.keep is not None
+                assert stage.keeps_for is not None
                 assert table.base is not None
                 pairs = tuple(j for j, p in enumerate(stage.tables) if p.role is TableRole.LIFE_PAIR and p.life == i)
                 none = np.full(0, START_OF_TIME, np.int64)
                 owners = {p: np.full(0, -1, np.int32) for p in pairs}
-                out.append(Lives(stage, i, table.base, pairs, tables, stage.disorder.keep, none, none, none, owners))
+                out.append(Lives(stage, i, table.base, pairs, tables, stage.keeps_for, none, none, none, owners))
         return out
 
     def grow(self) -> None:

@@ -35,6 +35,12 @@ class MetricColumn:
         """The values at these places."""
         return MetricColumn(self.words[index], self.valid[index])
 
+    def append(self, other: MetricColumn) -> MetricColumn:
+        """These values, then the others."""
+        if len(self.valid) == 0 or len(other.valid) == 0:
+            return other if len(self.valid) == 0 else self
+        return MetricColumn(np.concatenate((self.words, other.words)), np.concatenate((self.valid, other.valid)))
+
 
 def metric_column(stage: Stage, metric: Metric, readings: list[Reading]) -> MetricColumn:
     """What a metric says at every event."""

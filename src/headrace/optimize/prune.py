@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from headrace.plan.aggregates import Aggregate
 from headrace.plan.expr import Expr
-from headrace.plan.nodes import Filter, Node, Project, WindowAggregate
+from headrace.plan.nodes import Filter, Node, Project, WindowAggregate, WindowReport
 
 
 def prune(node: Node) -> Node:
@@ -39,6 +39,8 @@ def _keep(node: Node, needed: frozenset[str] | None) -> Node:
             below = _keep(node.input, _columns(value for _, value in node.items))
         case WindowAggregate():
             return _aggregate(node, needed)
+        case WindowReport():
+            below = _keep(node.input, _columns(_report_reads(node)))
         case _:
             return node
     return node if below is node.input else replace(node, input=below)
@@ -67,6 +69,11 @@ def _reads(node: WindowAggregate, calls: tuple[Aggregate, ...]) -> list[Expr]:
     window = getattr(node.window, "partition_by", ())
     found = [*node.keys, *window, *(e for a in calls for e in (a.argument, a.filter))]
     return [e for e in (*found, node.where) if e is not None]
+
+
+def _report_reads(node: WindowReport) -> list[Expr]:
+    found = [*(e for _, e in node.keys), *(e for a in node.aggregates for e in (a.argument, a.filter)), node.where]
+    return [e for e in found if e is not None]
 
 
 def _columns(values: Iterable[Expr]) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headrace.optimize.rewrite import bottom_up
-from headrace.plan.nodes import Filter, Node, WindowAggregate, base_stream
+from headrace.plan.nodes import Filter, Node, WindowAggregate, base_streams
 from headrace.plan.windows import RowsWindow, UnboundedWindow
 
 
@@ -33,6 +33,6 @@ def pushdown_where(node: Node) -> Node:
 def _push(node: Node) -> Node:
     if not isinstance(node, WindowAggregate) or node.where is None or isinstance(node.window, RowsWindow):
         return node
-    if isinstance(node.window, UnboundedWindow) and base_stream(node).keep is not None:
+    if isinstance(node.window, UnboundedWindow) and any(s.keep is not None for s in base_streams(node)):
         return node
     return replace(node, input=Filter(node.input, node.where), where=None)

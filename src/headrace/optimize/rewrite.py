@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from headrace.plan.nodes import Filter, Node, Project, WindowAggregate
+from headrace.plan.nodes import Filter, Merge, Node, Project, WindowAggregate, WindowReport
 
 Rule = Callable[[Node], Node]
 
@@ -13,7 +13,10 @@ Rule = Callable[[Node], Node]
 def bottom_up(node: Node, change: Rule) -> Node:
     """Apply a change to every step, the inputs of a step before the step."""
     match node:
-        case Filter() | Project() | WindowAggregate():
+        case Filter() | Project() | WindowAggregate() | WindowReport():
             below = bottom_up(node.input, change)
             return change(node if below is node.input else replace(node, input=below))
+        case Merge(inputs=inputs):
+            changed = tuple(bottom_up(child, change) for child in inputs)
+            return change(node if changed == inputs else Merge(changed))
     return change(node)

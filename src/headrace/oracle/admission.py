@@ -59,6 +59,7 @@ class Outcome:
     rejected: tuple[Rejection, ...]
     frontier: int
     final_before: int
+    clock: int  # how far time is for results that need not be final: the largest ts seen, or the frontier if that is further
 
 
 @dataclass(slots=True)
@@ -103,18 +104,23 @@ class Admission:
             if not beyond:
                 partition.max_ts = ts if partition.max_ts is None else max(partition.max_ts, ts)
         self.frontier = max(self.frontier, self._frontier_at(now))
-        return Outcome(tuple(admitted), tuple(late), tuple(rejected), self.frontier, self.final_before)
+        return Outcome(tuple(admitted), tuple(late), tuple(rejected), self.frontier, self.final_before, self.clock)
 
     def finish(self) -> Outcome:
         """The end of bounded input."""
         self.frontier = END_OF_TIME
-        return Outcome((), (), (), self.frontier, self.final_before)
+        return Outcome((), (), (), self.frontier, self.final_before, self.clock)
 
     @property
     def final_before(self) -> int:
         """A result at ts is final iff ts is below this."""
         in_order = self.stream.delay == 0 and self.stream.single_partition
         return self.frontier + 1 if in_order and self.frontier < END_OF_TIME else self.frontier
+
+    @property
+    def clock(self) -> int:
+        """The largest time seen, or that of the frontier."""
+        return max([self.frontier, *(p.max_ts for p in self.partitions.values() if p.max_ts is not None)])
 
     def _is_late(self, ts: int, partition: Partition) -> bool:
         """Behind the frontier at the start of the batch, or behind what its own partition has shown by now."""

@@ -2,43 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from headrace.oracle.admission import Admission, Batch, Event, Key, Outcome, Rejection, unique
-from headrace.oracle.aggregates import aggregate
-from headrace.plan.aggregates import Aggregate
-from headrace.plan.expr import Expr
-from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate, base_stream, children
+from headrace.oracle.calls import Call, groups
+from headrace.oracle.reports import reports
+from headrace.plan.nodes import (
+    Filter,
+    Late,
+    Merge,
+    Node,
+    Project,
+    Rejected,
+    Scan,
+    WindowAggregate,
+    WindowReport,
+    base_streams,
+    children,
+)
 from headrace.plan.query import Query
-from headrace.plan.schema import Schema
+from headrace.plan.time import END_OF_TIME
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow, Window
-from headrace.testing.rows import Row, from_micros, group_value
+from headrace.testing.rows import Row, from_micros
 from headrace.testing.scalar import evaluate, holds
 
 Results = list[tuple[Key, Row]]
+Rows = Mapping[str, Sequence[tuple[Key, Row]]]  # by name of stream
 
 
-def results(node: Node, rows: Sequence[tuple[Key, Row]]) -> Results:
-    """The results of a node over the whole history of its stream, in the total order.
+def results(node: Node, rows: Rows | Sequence[tuple[Key, Row]], clock: int = END_OF_TIME) -> Results:
+    """The results of a node over the whole history of its streams, in the total order.
 
-    `rows` are the admitted rows in any order (for a plan over `late(s)` or `rejected(s)`: those rows, in arrival order).
+    `rows` are the admitted rows of each stream in any order (over `late(s)` or `rejected(s)`: those rows, in arrival order); if
+    there is one stream, they need not be given by its name.
+    A window that is looked at by the clock has been looked at when the clock has passed it.
     """
+    if not isinstance(rows, Mapping):
+        rows = {base_streams(node)[0].name: rows}
     match node:
         case Scan(stream=stream):
-            return [(e.key, e.row) for e in unique(stream, [Event(key, row) for key, row in rows])]
-        case Late() | Rejected():
-            return list(rows)
+            return [(e.key, e.row) for e in unique(stream, [Event(key, row) for key, row in rows[stream.name]])]
+        case Late(stream=stream) | Rejected(stream=stream):
+            return list(rows[stream.name])
+        case Merge():
+            return merged(node, rows, clock)
         case Filter(input=below, predicate=predicate):
-            found = results(below, rows)
+            found = results(below, rows, clock)
             keep = holds(predicate, below.schema, [row for _, row in found])
             return [pair for pair, kept in zip(found, keep, strict=True) if kept]
         case Project(input=below, items=items):
-            found = results(below, rows)
+            found = results(below, rows, clock)
             values = evaluate([e for _, e in items], below.schema, [row for _, row in found])
             return [(key, row) for (key, _), row in zip(found, values, strict=True)]
         case WindowAggregate(input=below):
-            return _window_aggregate(node, results(below, rows))
+            return _window_aggregate(node, results(below, rows, clock))
+        case WindowReport(input=below):
+            return reports(node, results(below, rows, clock), clock)
 
 
 def _window_aggregate(node: WindowAggregate, found: Results) -> Results:
@@ -48,9 +68,9 @@ def _window_aggregate(node: WindowAggregate, found: Results) -> Results:
     schema = node.input.schema
     table = [row for _, row in found]
     selected = holds(node.where, schema, table)
-    keys = _groups(node.keys, schema, table)
+    keys = groups(node.keys, schema, table)
     inside = _membership(node, found, keys)
-    calls = [_Call(call, schema, table, node.schema.field(call.name).type) for call in node.aggregates]
+    calls = [Call(call, schema, table, node.schema.field(call.name).type) for call in node.aggregates]
     out: Results = []
     for i, (key, row) in enumerate(found):
         if selected[i]:
@@ -59,21 +79,17 @@ def _window_aggregate(node: WindowAggregate, found: Results) -> Results:
     return out
 
 
-def _groups(exprs: Sequence[Expr], schema: Schema, table: Sequence[Row]) -> list[Hashable]:
-    """For every row a stand-in for its values of the expressions that compares as GROUP BY does."""
-    return [tuple(map(group_value, values)) for values in evaluate(exprs, schema, table)]
-
-
 def _membership(node: WindowAggregate, found: Results, keys: list[Hashable]) -> Callable[[int, int], bool]:
     """Whether row j <= i, in the total order, is in the window that is evaluated at row i."""
     times = [key[0] for key, _ in found]
     window: Window = node.window
-    keep = base_stream(node).keep
+    keeps = [s.keep for s in base_streams(node)]
+    keep = None if None in keeps else max(k for k in keeps if k is not None)
     match window:
         case RangeWindow(size=size, lag=lag):
             return lambda i, j: times[i] - lag - size < times[j] <= times[i] - lag
         case RowsWindow(rows=rows, partition_by=by):
-            parts = _groups(by, node.input.schema, [row for _, row in found])
+            parts = groups(by, node.input.schema, [row for _, row in found])
             # KEEP is about keys that no longer come: without partitions there are none.
             return lambda i, j: j in _last_rows(parts, times, i, rows, keep if by else None)[parts[j]]
         case UnboundedWindow():
@@ -108,33 +124,30 @@ def _lives(groups: list[Hashable], times: list[int], keep: int | None) -> list[i
     return lives
 
 
-class _Call:
-    """One aggregate call with its argument and filter evaluated for every row."""
-
-    def __init__(self, call: Aggregate, schema: Schema, table: Sequence[Row], result_type: str) -> None:
-        self.function = call.function
-        self.result_type = result_type
-        self.passes = holds(call.filter, schema, table)
-        self.values = [v for (v,) in evaluate((call.argument,), schema, table)] if call.argument else [1] * len(table)
-
-    def over(self, window: Sequence[int]) -> object:
-        return aggregate(self.function, [self.values[j] for j in window if self.passes[j]], self.result_type)
-
-
 def leaf(node: Node) -> Scan | Late | Rejected:
     """Where the rows of a plan come from."""
     return node if isinstance(node, Scan | Late | Rejected) else leaf(children(node)[0])
 
 
-def source_rows(node: Node, outcomes: Sequence[Outcome]) -> list[tuple[Key, Row]]:
-    """The rows that the leaf of a plan has seen: admitted, late with their time, or rejected with their reason."""
+def merged(node: Merge, rows: Rows, clock: int) -> Results:
+    """Rows by time, then by which stream they come from, then by position."""
+    found: Results = []
+    source = 0
+    for child in node.inputs:
+        for (ts, hi, lo), row in results(child, rows, clock):
+            found.append(((ts, (source << 50) + hi, lo), row))
+        source += len(base_streams(child))
+    return sorted(found, key=lambda pair: pair[0])
+
+
+def source_rows(node: Node, outcomes: Mapping[str, Sequence[Outcome]]) -> Rows:
+    """The rows that the leaves of a plan have seen: admitted, late with their time, or rejected with their reason."""
     match leaf(node):
-        case Scan():
-            return [(e.key, e.row) for o in outcomes for e in o.admitted]
-        case Late():
-            return [(e.key, (*e.row, from_micros(e.key[0]))) for o in outcomes for e in o.late]
+        case Late(stream=stream):
+            return {stream.name: [(e.key, (*e.row, from_micros(e.key[0]))) for o in outcomes[stream.name] for e in o.late]}
         case Rejected(stream=stream):
-            return [(r.key, rejected_row(stream.name, r)) for o in outcomes for r in o.rejected]
+            return {stream.name: [(r.key, rejected_row(stream.name, r)) for o in outcomes[stream.name] for r in o.rejected]}
+    return {name: [(e.key, e.row) for o in every for e in o.admitted] for name, every in outcomes.items()}
 
 
 def rejected_row(stream: str, rejection: Rejection) -> Row:
@@ -149,21 +162,30 @@ class Expected:
 
     changes: Results
     final: Results
-    outcome: Outcome
+    outcomes: tuple[Outcome, ...]  # of every stream that is read
+
+    @property
+    def outcome(self) -> Outcome:
+        """That of the first stream."""
+        return self.outcomes[0]
 
 
 def expected_after_each_batch(query: Query, batches: Sequence[Batch], *, end: bool = True) -> list[Expected]:
     """What must be out after each batch and, with `end`, after the end of the input."""
-    door = Admission(base_stream(query.node))
+    doors = {stream.name: Admission(stream) for stream in base_streams(query.node)}
     arrives_in_order = not isinstance(leaf(query.node), Scan)  # late and rejected rows are facts at once
-    outcomes: list[Outcome] = []
+    outcomes: dict[str, list[Outcome]] = {name: [] for name in doors}
     expected: list[Expected] = []
     for batch in (*batches, *([None] if end else [])):
-        outcomes.append(door.push(batch) if batch is not None else door.finish())
-        quiet = expected and not any((outcomes[-1].admitted, outcomes[-1].late, outcomes[-1].rejected))
-        found = expected[-1].changes if quiet else results(query.node, source_rows(query.node, outcomes))
-        final = [pair for pair in found if arrives_in_order or pair[0][0] < outcomes[-1].final_before]
-        expected.append(Expected(found, final, outcomes[-1]))
+        for name, door in doors.items():
+            outcomes[name].append(door.push(batch) if batch is not None else door.finish())
+        last = tuple(every[-1] for every in outcomes.values())
+        clock, before = min(o.clock for o in last), expected[-1].outcomes if expected else ()
+        same = before and not any(o.admitted or o.late or o.rejected for o in last) and clock == min(o.clock for o in before)
+        found = expected[-1].changes if same else results(query.node, source_rows(query.node, outcomes), clock)
+        bound = min(o.final_before for o in last)
+        final = [pair for pair in found if arrives_in_order or pair[0][0] < bound]
+        expected.append(Expected(found, final, last))
     return expected
 
 

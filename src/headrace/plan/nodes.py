@@ -10,8 +10,10 @@ from headrace.plan.expr import Expr
 from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import Bound, Stream
 from headrace.plan.time import format_duration
-from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow, Window
+from headrace.plan.windows import RangeWindow, RowsWindow, Trigger, UnboundedWindow, Window
 
+# The window that a report is about: (window_start, window_end].
+BOUNDS = (Field("window_start", "TIMESTAMP"), Field("window_end", "TIMESTAMP"))
 # A late row is the row and its event time; a rejected one is its text, why, and where it stood.
 LATE_EXTRA = (Field("_time", "TIMESTAMP"),)
 REJECTED = Schema((Field("row", "STRING"), Field("reason", "STRING"), Field("source", "STRING"), Field("position", "STRING")))
@@ -101,6 +103,29 @@ class Project:
 
 
 @dataclass(frozen=True, slots=True)
+class Merge:
+    """The rows of several streams as one, in the total order: by time, then by which comes first here, then by position."""
+
+    inputs: tuple[Node, ...]
+    schema: Schema = field(init=False)
+
+    def __post_init__(self) -> None:
+        """All have the columns of the first, by place and type; the names are those of the first."""
+        first = self.inputs[0].schema
+        for other in self.inputs[1:]:
+            if [f.type for f in other.schema.fields] != [f.type for f in first.fields]:
+                raise QueryError(
+                    f"streams that are merged have the same columns; one has {first}, another {other.schema}",
+                    hint="bring them into one form with SELECT first",
+                )
+        object.__setattr__(self, "schema", first)
+
+    def __str__(self) -> str:
+        """One line for explain."""
+        return f"Merge of {len(self.inputs)} streams"
+
+
+@dataclass(frozen=True, slots=True)
 class WindowAggregate:
     """Aggregates over a window of the rows with the event's keys, evaluated for every event.
 
@@ -120,17 +145,11 @@ class WindowAggregate:
         columns = self.input.schema
         for expr in (*self.keys, *((self.where,) if self.where else ())):
             expr.check(columns)
-        fields = list(columns.fields)
-        for call in self.aggregates:
-            for expr in (call.argument, call.filter):
-                if expr is not None:
-                    expr.check(columns)
-            argument = call.argument.type_in(columns) if call.argument else None
-            fields.append(Field(call.name, result_type(call.function, argument)))
+        results = tuple(_result(call, columns) for call in self.aggregates)
         if isinstance(self.window, RowsWindow):
             for expr in self.window.partition_by:
                 expr.check(columns)
-        object.__setattr__(self, "schema", Schema(tuple(fields)))
+        object.__setattr__(self, "schema", Schema(columns.fields + results))
 
     def __str__(self) -> str:
         """One line for explain."""
@@ -140,7 +159,48 @@ class WindowAggregate:
         return f"WindowAggregate {self.window}{where}{by}: {calls}"
 
 
-Node = Scan | Late | Rejected | Filter | Project | WindowAggregate
+@dataclass(frozen=True, slots=True)
+class WindowReport:
+    """Aggregates over a window that is looked at when its trigger fires: one row for every group that is then in it.
+
+    The columns are the keys under their names, the bounds of the window, and the aggregates. A row for which `where` does not
+    hold is in the window but in no group.
+    """
+
+    input: Node
+    window: RangeWindow
+    trigger: Trigger
+    keys: tuple[tuple[str, Expr], ...]
+    aggregates: tuple[Aggregate, ...]
+    where: Expr | None = None
+    schema: Schema = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Names must exist, types must fit, and no two columns share a name."""
+        columns = self.input.schema
+        for expr in (*(e for _, e in self.keys), *((self.where,) if self.where else ())):
+            expr.check(columns)
+        keys = tuple(Field(name, _type(expr, columns)) for name, expr in self.keys)
+        results = tuple(_result(call, columns) for call in self.aggregates)
+        object.__setattr__(self, "schema", Schema(keys + BOUNDS + results))
+
+    def __str__(self) -> str:
+        """One line for explain."""
+        where = f" WHERE {self.where}" if self.where else ""
+        by = f" GROUP BY {', '.join(str(e) for _, e in self.keys)}" if self.keys else ""
+        calls = ", ".join(f"{a} AS {a.name}" for a in self.aggregates)
+        return f"WindowReport {self.window} {self.trigger}{where}{by}: {calls}"
+
+
+Node = Scan | Late | Rejected | Filter | Project | Merge | WindowAggregate | WindowReport
+
+
+def _result(call: Aggregate, columns: Schema) -> Field:
+    """The column that an aggregate gives."""
+    for expr in (call.argument, call.filter):
+        if expr is not None:
+            expr.check(columns)
+    return Field(call.name, result_type(call.function, call.argument.type_in(columns) if call.argument else None))
 
 
 def _type(expr: Expr, columns: Schema) -> str:
@@ -149,13 +209,17 @@ def _type(expr: Expr, columns: Schema) -> str:
     return columns.field(name).type if name is not None else expr.type_in(columns)
 
 
-def base_stream(node: Node) -> Stream:
-    """The one base stream below a node."""
+def base_streams(node: Node) -> tuple[Stream, ...]:
+    """The base streams below a node, each as often as it is read."""
     match node:
         case Scan(stream=stream) | Late(stream=stream) | Rejected(stream=stream):
-            return stream
-        case Filter() | Project() | WindowAggregate():
-            return base_stream(node.input)
+            return (stream,)
+    return tuple(stream for child in children(node) for stream in base_streams(child))
+
+
+def base_stream(node: Node) -> Stream:
+    """The first base stream below a node: the only one, where nothing is merged."""
+    return base_streams(node)[0]
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -163,8 +227,10 @@ def children(node: Node) -> tuple[Node, ...]:
     match node:
         case Scan() | Late() | Rejected():
             return ()
-        case Filter() | Project() | WindowAggregate():
+        case Filter() | Project() | WindowAggregate() | WindowReport():
             return (node.input,)
+        case Merge(inputs=inputs):
+            return inputs
 
 
 def retracts(node: Node) -> bool:
@@ -174,10 +240,20 @@ def retracts(node: Node) -> bool:
             return stream.unique is not None and stream.delay != 0
         case Late() | Rejected():
             return False
-        case WindowAggregate():
-            return base_stream(node).delay != 0
+        case WindowAggregate() | WindowReport():
+            streams = base_streams(node)
+            return len(streams) > 1 or any(s.delay != 0 for s in streams)
         case Filter() | Project():
             return retracts(node.input)
+        case Merge(inputs=inputs):
+            return any(map(retracts, inputs))
+
+
+def _slack(streams: tuple[Stream, ...]) -> str:
+    """How far rows can be apart before they are final."""
+    delays = [s.delay for s in streams if isinstance(s.delay, int)]
+    apart = " + how far the streams are read apart" if len(set(s.name for s in streams)) > 1 else ""
+    return format_duration(max(delays, default=0)) + apart
 
 
 def state_bound(node: Node) -> str:
@@ -187,11 +263,14 @@ def state_bound(node: Node) -> str:
             return "none"
         case Filter() | Project():
             return state_bound(node.input)
-        case WindowAggregate(window=window):
-            stream = base_stream(node)
-            slack = "everything" if stream.delay is Bound.UNBOUNDED else format_duration(stream.delay or 0)
+        case Merge(inputs=inputs):
+            return state_bound(inputs[0])
+        case WindowAggregate(window=window) | WindowReport(window=window):
+            streams = base_streams(node)
+            stream, delays = streams[0], [s.delay for s in streams]
+            slack = _slack(streams)
             match window:
-                case _ if stream.delay is Bound.UNBOUNDED:
+                case _ if Bound.UNBOUNDED in delays:
                     return "all rows of the stream, because DELAY is UNBOUNDED"
                 case RangeWindow(size=size, lag=lag):
                     return f"rows of ({format_duration(size + lag)} + {slack}) at the rate of the stream"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from headrace.errors import QueryError
-from headrace.plan.nodes import Node, WindowAggregate, base_stream, children
+from headrace.plan.nodes import Node, WindowAggregate, WindowReport, base_streams, children
 from headrace.plan.stream import Bound, Stream
 
 
@@ -75,24 +75,25 @@ class Query:
 
     def __post_init__(self) -> None:
         """Refuse what could never emit, or would grow for ever without saying so."""
-        stream = base_stream(self.node)
         if not has_window(self.node):
             return
-        if stream.delay is None and stream.keep is None:
-            raise QueryError(
-                f"stream {stream.name!r} declares no bound on disorder, so the state of a window over it could never be let go",
-                hint="add DELAY (for example DELAY 10 SECONDS, or DELAY 0 if it is in order) or KEEP to CREATE STREAM",
-            )
-        if stream.delay is Bound.UNBOUNDED and self.emit is not Emit.CHANGES:
-            raise QueryError(
-                f"EMIT {self.emit.value} over {stream.name!r} would never emit: its DELAY is UNBOUNDED",
-                hint="give a DELAY, or use EMIT CHANGES",
-            )
+        for stream in base_streams(self.node):
+            if stream.delay is None and stream.keep is None:
+                raise QueryError(
+                    f"stream {stream.name!r} declares no bound on disorder, "
+                    "so the state of a window over it could never be let go",
+                    hint="add DELAY (for example DELAY 10 SECONDS, or DELAY 0 if it is in order) or KEEP to CREATE STREAM",
+                )
+            if stream.delay is Bound.UNBOUNDED and self.emit is not Emit.CHANGES:
+                raise QueryError(
+                    f"EMIT {self.emit.value} over {stream.name!r} would never emit: its DELAY is UNBOUNDED",
+                    hint="give a DELAY, or use EMIT CHANGES",
+                )
 
 
 def has_window(node: Node) -> bool:
     """Whether any step keeps state."""
-    return isinstance(node, WindowAggregate) or any(map(has_window, children(node)))
+    return isinstance(node, WindowAggregate | WindowReport) or any(map(has_window, children(node)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,3 +57,27 @@ class UnboundedWindow:
 
 
 Window = RangeWindow | RowsWindow | UnboundedWindow
+
+
+@dataclass(frozen=True, slots=True)
+class EveryTime:
+    """`EVERY 1 MINUTE`: a window is looked at when the time is origin + k * every, for every whole k, and not at every event."""
+
+    every: int
+    origin: int = 0
+
+    def __post_init__(self) -> None:
+        """Time moves on."""
+        if self.every <= 0:
+            raise QueryError("EVERY needs a time above zero", hint="for example [SIZE 1 HOUR EVERY 1 MINUTE]")
+
+    def __str__(self) -> str:
+        """As written in SQL."""
+        return f"EVERY {format_duration(self.every)}".upper()
+
+    def first_at(self, time: int) -> int:
+        """The first of these times that is not before `time`."""
+        return self.origin + -(-(time - self.origin) // self.every) * self.every
+
+
+Trigger = EveryTime

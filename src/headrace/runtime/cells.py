@@ -21,6 +21,7 @@ from headrace.runtime.zone import empty_batch
 from headrace.stages.program import Stage
 
 _NARROW = 1 << 32
+SOURCE_BITS = 50  # below them there is room for a time in milliseconds, or a partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +90,17 @@ def _narrow(distance: np.ndarray) -> tuple[np.ndarray, bool]:
 
 
 def read_cell(stage: Stage, shape: Shape, segments: list[Segment], body: bytes, shift: int) -> Arrivals:
-    """The rows of a cell; `shift` moves their segments behind those of other cells."""
+    """The rows of a cell; `shift` moves their segments behind those of other cells.
+
+    At one time, rows of an earlier source of the stage come before those of a later one.
+    """
     batch = pa.ipc.read_record_batch(pa.py_buffer(body), shape.schema(stage))
     rows = batch.num_rows
     columns = {name: batch.column(i) for i, name in enumerate(batch.schema.names)}
     own = {name: columns[name].to_numpy() for name in ("ts", "low", "segment", "behind") if name in columns}
     ts = np.add(own["ts"], shape.first, dtype=np.int64)
     segment = own.get("segment", np.zeros(rows, np.int32))
-    highs = np.array([s.partition if shape.partitioned else s.place[0] for s in segments], np.int64)
+    highs = np.array([(s.source << SOURCE_BITS) + (s.partition if shape.partitioned else s.place[0]) for s in segments], np.int64)
     lows = np.array([s.place[1] for s in segments], np.int64)
     if shape.segments:
         high, low = highs[segment], np.add(own["low"], lows[segment], dtype=np.int64)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
-from headrace.stages.program import Disorder
+from headrace.stages.program import Disorder, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,12 @@ class Segment:
     place: tuple[int, int]
     highest: int
     rows: int
+    source: int = 0  # of the stage
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a batch tells every bucket about one stream."""
+    """What a batch tells every bucket of a stage about its sources."""
 
     now: int
     segments: tuple[Segment, ...] = ()
@@ -52,6 +53,11 @@ class Clock:
         """Results at times below this are final."""
         one = self.disorder.delay == 0 and self.disorder.single_partition and self.frontier > START_OF_TIME
         return min(self.frontier + (1 if one else 0), END_OF_TIME)
+
+    @property
+    def latest(self) -> int:
+        """How far time is for results that need not be final: the largest time seen, or the frontier if that is further."""
+        return max([self.frontier, *self.highest.values()])
 
     def thresholds(self, header: Header) -> np.ndarray:
         """For every segment, in the order of the header: rows below this time are late, whatever else."""
@@ -112,3 +118,53 @@ class Clock:
         for p, highest, arrival, *place in state["partitions"]:
             clock.highest[p], clock.arrival[p], clock.last_place[p] = highest, arrival, (place[0], place[1])
         return clock
+
+
+class Clocks:
+    """The clocks of all sources of a stage. Together they are as far as the one that is furthest behind."""
+
+    def __init__(self, stage: Stage) -> None:
+        """At the beginning of time."""
+        self.sources = [Clock(source.disorder) for source in stage.sources]
+
+    @property
+    def frontier(self) -> int:
+        """Up to where the input of all sources is complete."""
+        return min(c.frontier for c in self.sources)
+
+    @property
+    def final_before(self) -> int:
+        """Results at times below this are final."""
+        return min(c.final_before for c in self.sources)
+
+    @property
+    def latest(self) -> int:
+        """How far time is for results that need not be final."""
+        return min(c.latest for c in self.sources)
+
+    def thresholds(self, header: Header) -> np.ndarray:
+        """For every segment, in the order of the header: rows below this time are late, whatever else."""
+        if len(self.sources) == 1:
+            return self.sources[0].thresholds(header)
+        bounds = np.empty(len(header.segments), np.int64)
+        for number, clock in enumerate(self.sources):
+            own = [i for i, s in enumerate(header.segments) if s.source == number]
+            bounds[own] = clock.thresholds(_of_source(header, number))
+        return bounds
+
+    def advance(self, header: Header) -> None:
+        """Take in a batch."""
+        for number, clock in enumerate(self.sources):
+            clock.advance(header if len(self.sources) == 1 else _of_source(header, number))
+
+    def dump(self) -> list[dict[str, object]]:
+        """The state, as what JSON can hold."""
+        return [c.dump() for c in self.sources]
+
+    def load(self, state: list[dict]) -> None:
+        """What was dumped."""
+        self.sources = [Clock.load(c.disorder, s) for c, s in zip(self.sources, state, strict=True)]
+
+
+def _of_source(header: Header, number: int) -> Header:
+    return Header(header.now, tuple(s for s in header.segments if s.source == number), header.ended)

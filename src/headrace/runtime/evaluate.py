@@ -7,26 +7,32 @@ late row needs nothing undone. Everything is exact, so taking back restores ever
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace.operators.looks import Ask, Looks, Reads, look
+from headrace.operators.moves import Moves
 from headrace.operators.queue import QueueTally
 from headrace.operators.sums import DecimalSumTally, DoubleSumTally, IntegerSumTally, MomentsTally
 from headrace.operators.tally import CountTally, DistinctTally
 from headrace.operators.windows import Rings, edges_of, range_moves, rows_moves, unbounded_moves
 from headrace.plan.aggregates import decimal_parts, result_type
 from headrace.plan.aggregates import function as aggregate_function
+from headrace.plan.time import START_OF_TIME
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
 from headrace.runtime.reservoir import Reservoir, Run, join
 from headrace.stages.program import Stage, TableRole, Tally, TallyKind, VectorKind
 
 if TYPE_CHECKING:
-    from headrace.operators.moves import Moves
     from headrace.operators.tally import Reading, TallyState
     from headrace.runtime.rows import Layout
     from headrace.runtime.tables import KeyTable
+
+
+Asks = Sequence[Sequence[Ask]]  # per report
 
 
 def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: list[Any]) -> TallyState:
@@ -43,7 +49,7 @@ def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: list[Any]) -> 
             return MomentsTally(spec, layout)
     match vector.kind:
         case VectorKind.DOUBLE:
-            asked = [m for o in stage.outputs for m in o.metrics if stage.tallies[m.tally] == spec]
+            asked = [m for m in stage.metrics if stage.tallies[m.tally] == spec]
             return DoubleSumTally(spec, layout, mean=any(m.function == "AVG" for m in asked))
         case VectorKind.INT:
             return IntegerSumTally(spec, layout)
@@ -79,6 +85,8 @@ class Evaluator:
         self.stores_rows = stage.stores_rows
         self.numbered = 0  # rows that have become final, where no reservoir counts them
         self.touched: list[list[np.ndarray]] = [[] for _ in tables]
+        self.looks: list[Looks] = []  # of the last pass: what every report looked at
+        self.reported: list[list[Reading]] = []  # and what every tally said there
         self._freed = {stage.tables[i] for i in range(len(tables)) if _lets_go(stage, i)}
 
     def grow(self) -> None:
@@ -95,12 +103,13 @@ class Evaluator:
         """The number of the first row that is not final."""
         return self.reservoir.count if self.stores_rows else self.numbered
 
-    def permanent(self, zone: Run, final: int, events: np.ndarray, drain: int | None) -> list[Reading]:
+    def permanent(self, zone: Run, final: int, events: np.ndarray, drain: int | None, asks: Asks = ()) -> list[Reading]:
         """Move the state over the first `final` rows of the zone, and on to the time `drain` where it is given."""
         rows = Run(zone.first, zone.ts[:final], [c[:final] for c in zone.columns])
         bound = drain if drain is not None else (int(rows.ts[-1]) if final else None)
         edges = {} if bound is None else self._read_edges(zone, bound)
         moves = self._moves(zone, rows, edges, commit=True)
+        self._look(rows, edges, asks)
         readings = self._run(moves, rows, events)
         self.touch(rows.columns)
         for offset, edge in edges.items():
@@ -109,16 +118,42 @@ class Evaluator:
         self._passed = edges.get(self.offsets[-1]) if self.offsets else None
         return readings
 
-    def temporary(self, zone: Run, start: int, events: np.ndarray) -> list[Reading]:
+    def temporary(self, zone: Run, start: int, events: np.ndarray, asks: Asks = ()) -> list[Reading]:
         """Read the given events among the rows of the zone from `start` on, and leave the state as it was."""
-        if len(events) == 0:
+        stop = max([START_OF_TIME, *(a.stop for ask in asks for a in ask)])
+        self.looks = [Looks.none() for _ in self.stage.reports]
+        if len(events) == 0 and stop == START_OF_TIME:
+            self.reported = [[{} for _ in self.tallies] for _ in self.stage.reports]
             return [{} for _ in self.tallies]
         rows = Run(zone.first + start, zone.ts[start:], [c[start:] for c in zone.columns])
-        last = int(events[-1]) + 1
+        last = int(np.searchsorted(rows.ts, stop)) if stop > START_OF_TIME else 0
+        last = max(last, int(events[-1]) + 1 if len(events) else 0)
         rows = Run(rows.first, rows.ts[:last], [c[:last] for c in rows.columns])
-        edges = self._read_edges(zone, int(rows.ts[-1]))
+        edges = self._read_edges(zone, max(stop, int(rows.ts[-1]) if last else START_OF_TIME))
         moves = self._moves(zone, rows, edges, commit=False)
+        self._look(rows, edges, asks)
         return self._run_and_undo(moves, rows, events)
+
+    def _look(self, rows: Run, edges: dict[int, Run], asks: Asks) -> None:
+        """Find what reports look at, before any row moves."""
+        self.looks = [Looks.none() for _ in self.stage.reports]
+        for i, (report, ask) in enumerate(zip(self.stage.reports, asks, strict=False)):
+            presence, window = (
+                self.tallies[report.presence],
+                self.stage.windows[self.stage.tallies[report.presence].window].window,
+            )
+            assert isinstance(presence, CountTally), "a presence is counted"
+            assert isinstance(window, RangeWindow), "the clock looks at windows of time"
+            for part in ask if edges else ():
+                self.looks[i] = self.looks[i].append(look(report.trigger, window, presence, rows, edges, part))
+
+    def _reads(self, spec: Tally, moves: Moves, keys: np.ndarray) -> Reads | None:
+        """Where to read a tally, if any report reads it; else it is read at the events alone."""
+        mine = []
+        for report, looks in zip(self.stage.reports, self.looks, strict=True):
+            of = self.stage.tallies[report.presence]
+            mine.append(looks if (of.window, of.group) == (spec.window, spec.group) else Looks.none())
+        return Reads.of(moves, keys, mine) if any(map(len, mine)) else None
 
     def _read_edges(self, zone: Run, bound: int) -> dict[int, Run]:
         """For every edge, the rows that pass it when time moves on to `bound`."""
@@ -156,36 +191,63 @@ class Evaluator:
         return out
 
     def _run(self, moves: list[Moves | None], rows: Run, events: np.ndarray) -> list[Reading]:
-        readings: list[Reading] = []
+        found: list[Reading] = []
+        parts: list[list[Reading]] = []
         for spec, tally in zip(self.stage.tallies, self.tallies, strict=True):
             move = moves[spec.window]
             if move is None:
-                readings.append({})
+                parts.append([{} for _ in range(1 + len(self.stage.reports))])
+                found.append({})
                 continue
-            seen = _ends_at(move, events)
-            readings.append(tally.run(seen, rows.columns[spec.group][events], self._count_beside(spec, readings)))
-        return readings
+            seen, keys = _ends_at(move, events), rows.columns[spec.group][events]
+            reads = self._reads(spec, seen, keys)
+            parts.append(self._tell(spec, tally, seen, keys, reads, found))
+        self.reported = [[p[1 + i] for p in parts] for i in range(len(self.stage.reports))]
+        return [p[0] for p in parts]
+
+    def _tell(
+        self, spec: Tally, tally: TallyState, moves: Moves, keys: np.ndarray, reads: Reads | None, found: list[Reading]
+    ) -> list[Reading]:
+        """Run a tally. `found` has the raw readings of all before it, of which a sum needs the count beside it."""
+        if reads is None:
+            found.append(tally.run(moves, keys, self._count_beside(spec, found)))
+            return [found[-1], *({} for _ in self.stage.reports)]
+        merged = Moves(moves.enter, moves.enter_row, reads.entered, moves.leave, moves.leave_row, reads.left)
+        found.append(tally.run(merged, reads.key, self._count_beside(spec, found)))
+        return reads.split(found[-1])
 
     def _run_and_undo(self, moves: list[Moves | None], rows: Run, events: np.ndarray) -> list[Reading]:
-        readings: list[Reading] = []
+        found: list[Reading] = []
+        parts: list[list[Reading]] = []
         undo: list[tuple[TallyState, Moves]] = []
-        parts: dict[tuple[int, int], Moves] = {}
+        active_moves: dict[tuple[int, int], tuple[Moves, Reads | None]] = {}
         for spec, tally in zip(self.stage.tallies, self.tallies, strict=True):
             keys = rows.columns[spec.group][events]
-            part = parts.get((spec.window, spec.group))
             move = moves[spec.window]
             assert move is not None, "a window of open rows has edges"
-            if part is None:
-                active = np.zeros(self.tables[spec.group].capacity, np.bool_)
-                active[keys] = True
-                part = parts[spec.window, spec.group] = move.only(spec.group, active, events)
+            if (spec.window, spec.group) not in active_moves:
+                active_moves[spec.window, spec.group] = self._active(spec, move, keys, events)
+            part, reads = active_moves[spec.window, spec.group]
             if isinstance(tally, QueueTally):
-                tally.save(np.unique(keys))
-            readings.append(tally.run(part, keys, self._count_beside(spec, readings)))
+                tally.save(np.unique(keys if reads is None else reads.key))
+            parts.append(self._tell(spec, tally, part, keys, reads, found))
             undo.append((tally, part))
         for tally, part in undo:
             tally.undo(part)
-        return readings
+        self.reported = [[p[1 + i] for p in parts] for i in range(len(self.stage.reports))]
+        return [p[0] for p in parts]
+
+    def _active(self, spec: Tally, moves: Moves, keys: np.ndarray, events: np.ndarray) -> tuple[Moves, Reads | None]:
+        """The moves of the keys that are read, and where they are read."""
+        reads = self._reads(spec, _ends_at(moves, events), keys)
+        active = np.zeros(self.tables[spec.group].capacity, np.bool_)
+        active[keys if reads is None else reads.key] = True
+        if reads is None:
+            return moves.only(spec.group, active, events), None
+        entered, left = reads.entered, reads.left
+        part = Moves(moves.enter, moves.enter_row, entered, moves.leave, moves.leave_row, left)
+        part = part.only(spec.group, active, np.arange(len(entered)))
+        return part, Reads(reads.key, part.enter_end, part.leave_end, reads.parts)
 
     def _count_beside(self, spec: Tally, readings: list[Reading]) -> np.ndarray | None:
         """The count over the same values, which a sum needs to tell an empty window from a sum of zero."""

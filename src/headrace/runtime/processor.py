@@ -16,9 +16,10 @@ from headrace.plan.arrow import arrow_type
 from headrace.plan.query import Emit
 from headrace.plan.time import END_OF_TIME
 from headrace.runtime import dirty
-from headrace.runtime.clock import Clock, Header
+from headrace.runtime.clock import Clocks, Header
 from headrace.runtime.evaluate import Evaluator
 from headrace.runtime.intake import Intake, all_true
+from headrace.runtime.reporting import Reporting, Times
 from headrace.runtime.reservoir import CHUNK_ROWS, ChunkCache, ChunkStore, Reservoir, Run
 from headrace.runtime.rows import Layout, Rows
 from headrace.runtime.tables import KeyTable, ValueTable
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from headrace.operators.tally import Reading
+    from headrace.runtime.evaluate import Asks
 
 TIME_COLUMN = pa.field("_time", pa.timestamp("us", "UTC"))
 
@@ -74,7 +76,7 @@ class TaskProcessor:
     ) -> None:
         """At the beginning of time."""
         self.stage, self.layout = stage, Layout.of(stage)
-        self.clock = Clock(stage.disorder)
+        self.clock = Clocks(stage)
         self.tables: list[KeyTable] = [
             ValueTable(arrow_type(stage.inputs[t.inputs[0]].type)) if t.role is TableRole.VALUE else KeyTable()
             for t in stage.tables
@@ -99,11 +101,13 @@ class TaskProcessor:
         """Take in a batch (or one event), and give what leaves because of it."""
         result = Result()
         bounds = self.clock.thresholds(header)
+        before = (self.clock.frontier, self.clock.latest)
         self.clock.advance(header)
+        times = Times(*before, self.clock.frontier, self.clock.latest)
         fresh = self._admit(arrivals, bounds, result) if arrivals is not None and len(arrivals) else None
-        if any(not o.late for o in self.stage.outputs):
+        if self.stage.reports or any(not o.late for o in self.stage.outputs):
             if self.stage.windows or self.uniques is not None:
-                self._evaluate(fresh, result)
+                self._evaluate(fresh, result, times)
             else:
                 self._pass_through(fresh, result)
         return result
@@ -158,7 +162,7 @@ class TaskProcessor:
 
     # ---- queries with windows -------------------------------------------------------------------------------------
 
-    def _evaluate(self, fresh: Arrivals | None, result: Result) -> None:
+    def _evaluate(self, fresh: Arrivals | None, result: Result, times: Times) -> None:
         old, new, removed, is_new = self._merge(fresh) if self.uniques is None else self._merge_unique(fresh, self.uniques)
         for lives in self.lives:
             lives.assign(new.rows.ts, new.rows.columns)
@@ -166,17 +170,22 @@ class TaskProcessor:
                 self._renumber(table, new.rows.columns[table])
         self.evaluator.grow()
         plans = [self._plan(i, o, old, new, removed, is_new) for i, o in enumerate(self.stage.outputs)]
-        before = self._read_old(old, plans)
+        reporting = Reporting(self.stage, self.tables, self.evaluator, times)
+        before = self._read_old(old, plans, reporting.note(old, new, removed, is_new))
+        was = reporting.said()
         final = self._final_rows(new)
         first = self.evaluator.next_row
         zone = Run(first, new.rows.ts, new.rows.columns)
         done = _union([np.arange(final)] if self._any_final() else [p.new[p.new < final] for p in plans])
         # Rows may still come at the frontier itself, so what leaves only after it must stay.
-        drain = self.clock.frontier if self.clock.frontier < END_OF_TIME else None
-        early = self.evaluator.permanent(zone, final, done, drain)
+        last = int(new.rows.ts[-1]) if len(new) else times.frontier
+        drain = self.clock.frontier if self.clock.frontier < END_OF_TIME else reporting.drain(last)
+        early = self.evaluator.permanent(zone, final, done, drain, reporting.final_asks())
+        reported_early = reporting.said()
         late_events = _union([p.new[p.new >= final] - final for p in plans])
-        late = self.evaluator.temporary(zone, final, late_events)
+        late = self.evaluator.temporary(zone, final, late_events, reporting.open_asks())
         self._emit(result, plans, old, new, final, before, (done, early), (late_events + final, late))
+        result.changes += reporting.emit(was, reported_early, reporting.said())
         if self.evaluator.stores_rows:
             self.reservoir.append(new.rows.slice(0, final))
         self.evaluator.settle(final)
@@ -267,11 +276,11 @@ class TaskProcessor:
         plan = dirty.plan(self.stage, output, old.rows, new.rows, removed, is_new, [t.capacity for t in self.tables])
         return dirty.Plan(_where(old.wanted[index], plan.old), _where(new.wanted[index], plan.new))
 
-    def _read_old(self, old: Zone, plans: list[dirty.Plan]) -> tuple[np.ndarray, list[Reading]]:
+    def _read_old(self, old: Zone, plans: list[dirty.Plan], asks: Asks) -> tuple[np.ndarray, list[Reading]]:
         """What was said before about the events whose results may change."""
         events = _union([p.old for p in plans])
         zone = Run(self.evaluator.next_row, old.rows.ts, old.rows.columns)
-        return events, self.evaluator.temporary(zone, 0, events)
+        return events, self.evaluator.temporary(zone, 0, events, asks)
 
     def _emit(
         self, result: Result, plans: list[dirty.Plan], old: Zone, new: Zone, final: int,
@@ -285,7 +294,7 @@ class TaskProcessor:
             plan = plans[i]
             split = int(np.searchsorted(plan.new, final))
             parts = [self._metrics(output, early, plan.new[:split]), self._metrics(output, late, plan.new[split:])]
-            now = [_join(a, b) for a, b in zip(*parts, strict=True)]
+            now = [a.append(b) for a, b in zip(*parts, strict=True)]
             was = self._metrics(output, before, plan.old)
             take_back, say = dirty.differences(old.rows, new.rows, plan, was, now)
             self._emit_rows(result, output, old, plan.old[take_back], [m.take(take_back) for m in was], -1)
@@ -325,11 +334,3 @@ def _union(parts: list[np.ndarray]) -> np.ndarray:
     if not filled:
         return np.empty(0, np.int64)
     return filled[0] if len(filled) == 1 else np.unique(np.concatenate(filled))
-
-
-def _join(a: MetricColumn, b: MetricColumn) -> MetricColumn:
-    if len(a.valid) == 0:
-        return b
-    if len(b.valid) == 0:
-        return a
-    return MetricColumn(np.concatenate((a.words, b.words)), np.concatenate((a.valid, b.valid)))

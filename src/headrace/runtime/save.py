@@ -14,7 +14,6 @@ import numpy as np
 from headrace.errors import StateError
 from headrace.operators.tally import DistinctTally
 from headrace.runtime import zone as zones
-from headrace.runtime.clock import Clock
 from headrace.runtime.codec import decode, encode, fingerprint
 from headrace.runtime.tables import KeyTable, ValueTable
 
@@ -70,7 +69,7 @@ def load(processor: TaskProcessor, head: bytes, pages: PageStore) -> None:
             hint="give the changed query a new checkpoint directory",
         )
     evaluator = processor.evaluator
-    processor.clock = Clock.load(processor.stage.disorder, state["clock"])
+    processor.clock.load(state["clock"])
     evaluator.numbered = state["numbered"]
     evaluator.edges = {offset: row for offset, row in state["edges"]}
     processor.reservoir.load(_part(state, "reservoir"))

@@ -14,6 +14,7 @@ from headrace.spark.session import require_state_store
 from headrace.spark.static import StaticRun
 from headrace.spark.types import CatalystTypes
 from headrace.stages.lower import Lowered, lower
+from headrace.stages.program import Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,8 +42,11 @@ def to_df(script: Script, frames: dict[str, DataFrame]) -> DataFrame:
 
 def _complete(lowered: Lowered) -> Lowered:
     """A static frame is all there: nothing in it is late, whatever order Spark reads it in."""
-    stages = (replace(stage, disorder=replace(stage.disorder, delay=None)) for stage in lowered.stages)
-    return replace(lowered, stages=tuple(stages))
+    return replace(lowered, stages=tuple(replace(s, sources=tuple(map(_never_late, s.sources))) for s in lowered.stages))
+
+
+def _never_late(source: Source) -> Source:
+    return replace(source, disorder=replace(source.disorder, delay=None))
 
 
 def _by_stream(script: Script, frames: dict[str, DataFrame]) -> dict[str, DataFrame]:
@@ -52,9 +56,9 @@ def _by_stream(script: Script, frames: dict[str, DataFrame]) -> dict[str, DataFr
 
 
 def _streams(script: Script) -> list[Any]:
-    from headrace.plan.nodes import base_stream
+    from headrace.plan.nodes import base_streams
 
-    return list({base_stream(q.node).name: base_stream(q.node) for q in script.queries}.values())
+    return list({s.name: s for q in script.queries for s in base_streams(q.node)}.values())
 
 
 def start(script: Script, frames: dict[str, DataFrame], checkpoint: str | None = None, **options: Any) -> Run | StaticRun:

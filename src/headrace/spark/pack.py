@@ -23,13 +23,23 @@ REJECTED = pa.schema([("row", pa.string()), ("reason", pa.string()), ("source", 
 
 
 @dataclass(frozen=True, slots=True)
+class StagePart:
+    """One source of a stage: its number, the program, and the names of the inputs."""
+
+    number: int
+    source: int
+    stage: Stage
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Packing:
     """What a task needs to know to pack rows of one stream. Travels to the workers as it is."""
 
     stream: str
     disorder: Disorder
     places: str
-    stages: tuple[tuple[int, Stage, tuple[str, ...]], ...]  # (number, program, names of its inputs)
+    parts: tuple[StagePart, ...]
     labels: tuple[tuple[int, ...], ...]  # per stage, per bucket
     rejected_label: int
     reasons: tuple[str, ...]
@@ -116,11 +126,11 @@ def _flush(packing: Packing, numbering: Numbering, held: list[pa.RecordBatch]) -
         "now": now,
         "segments": [[s.partition, *s.place, s.highest, max(s.rows, 1)] for s in segments],
     }
-    for number, stage, names in packing.stages:
-        inputs, times = _inputs(stage, names, batch)
-        shape, cells = write_cells(stage, inputs, times, placed, behind, len(packing.labels[number]))
-        labels += packing.labels[number]
-        heads += [json.dumps({**head, "shape": shape.dump()})] * len(cells)
+    for part in packing.parts:
+        inputs, times = _inputs(part.stage, part.names, batch)
+        shape, cells = write_cells(part.stage, inputs, times, placed, behind, len(packing.labels[part.number]))
+        labels += packing.labels[part.number]
+        heads += [json.dumps({**head, "source": part.source, "shape": shape.dump()})] * len(cells)
         bodies += cells
     return pa.RecordBatch.from_arrays(
         [pa.array(labels, pa.int32()), pa.array(heads, pa.string()), _binary(bodies)], schema=EXCHANGE_ARROW

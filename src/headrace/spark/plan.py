@@ -14,11 +14,11 @@ from headrace.plan.query import Emit
 from headrace.spark.attempt import attempt, can_fail
 from headrace.spark.bucket import BucketProcessor
 from headrace.spark.labels import labels
-from headrace.spark.pack import EXCHANGE, Packing, pack_rows
+from headrace.spark.pack import EXCHANGE, Packing, StagePart, pack_rows
 from headrace.spark.sources import prepare
 from headrace.spark.stateful import METRICS_ROW, Program, Slots
 from headrace.spark.types import logical
-from headrace.stages.lower import Finish, Lowered
+from headrace.stages.lower import Finish, Lowered, disorder_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,13 +63,10 @@ def output_frame(
     layout = Layout.of(lowered, buckets or bucket_count(spark))
     packed: DataFrame | None = None
     for stream in lowered.streams:
-        stages = [(i, s) for i, s in enumerate(lowered.stages) if s.stream == stream.name]
-        source = prepare(spark, stream, stages, frames.get(stream.name), streaming=streaming, options=options or {})
-        disorder = stages[0][1].disorder if stages else _disorder(lowered, stream.name)
-        packing = Packing(
-            stream.name, disorder, source.places.kind, tuple((i, s, tuple(source.inputs[i])) for i, s in stages),
-            layout.per_stage, layout.rejected, source.reasons,
-        )  # fmt: skip
+        source = prepare(spark, stream, lowered.stages, frames.get(stream.name), streaming=streaming, options=options or {})
+        parts = tuple(StagePart(s, i, lowered.stages[s], names) for (s, i), names in source.inputs.items())
+        disorder = parts[0].stage.sources[parts[0].source].disorder if parts else disorder_of(stream)
+        packing = Packing(stream.name, disorder, source.places.kind, parts, layout.per_stage, layout.rejected, source.reasons)
         part = source.frame.mapInArrow(_packer(packing), EXCHANGE)
         packed = part if packed is None else packed.unionByName(part)
     assert packed is not None
@@ -81,12 +78,6 @@ def output_frame(
     program = Program(lowered.stages, layout.buckets, slots, layout.rejected)
     processor = BucketProcessor(uuid.uuid4().hex, pickle.dumps(program))
     return packed.groupBy("label").transformWithStateInPandas(processor, slots.ddl, "append", "none")
-
-
-def _disorder(lowered: Lowered, name: str):  # type: ignore[no-untyped-def]
-    from headrace.stages.lower import disorder_of
-
-    return disorder_of(next(s for s in lowered.streams if s.name == name))
 
 
 def _packer(packing: Packing):  # type: ignore[no-untyped-def]

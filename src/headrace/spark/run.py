@@ -14,7 +14,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import functions as F
 
 from headrace.errors import DataError, HeadraceError, StateError
-from headrace.plan.nodes import base_stream
+from headrace.plan.nodes import base_streams
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.runtime.events import Event, ProgressEvent, RowsEvent
 from headrace.spark.checkpoint import Checkpoint, files_of, open_checkpoint
@@ -40,7 +40,9 @@ METRICS = ("late", "admitted", "frontier", "cache_hits", "cache_misses", "reject
 
 def start_script(script: Script, checkpoint: str | None = None, follow: bool = False, verbose: bool = False) -> Run:
     """Run a script whose sources are files, sockets or generators, in a session of its own."""
-    files_of(tuple(base_stream(query.node) for query in script.queries))  # a path that leads nowhere is told before Spark starts
+    files_of(
+        tuple(s for query in script.queries for s in base_streams(query.node))
+    )  # a path that leads nowhere is told before Spark starts
     spark = local_session(quiet=not verbose)
     spark.sparkContext.setLogLevel("WARN" if verbose else "OFF")
     return start_run(spark, script, {}, checkpoint=checkpoint, follow=follow)

@@ -28,6 +28,9 @@ HEADER = "#header"
 TIME = "_ts"  # the column that is the time, also where it is an input
 
 
+Part = tuple[int, int]  # the number of a stage, and of one of its sources
+
+
 @dataclass(frozen=True, slots=True)
 class Places:
     """How the place of a row is known."""
@@ -37,16 +40,21 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A source with its computed columns x0, x1, ..; `inputs[s]` names those of stage s, in order (`_ts` is the time)."""
+    """A source with its computed columns x0, x1, ..; `inputs` names those of every stage it is a source of, in order."""
 
     frame: DataFrame
     places: Places
-    inputs: dict[int, list[str]]
+    inputs: dict[Part, tuple[str, ...]]
     reasons: tuple[str, ...]  # what the numbers in `_bad` mean, which is "number:row" for a row that is rejected
 
 
+def parts_of(stream: str, stages: tuple[Stage, ...]) -> list[Part]:
+    """Where a stream goes: stage by stage, each source of it that reads the stream."""
+    return [(s, i) for s, stage in enumerate(stages) for i, source in enumerate(stage.sources) if source.name == stream]
+
+
 def prepare(
-    spark: SparkSession, stream: Stream, stages: list[tuple[int, Stage]], frame: DataFrame | None, *, streaming: bool,
+    spark: SparkSession, stream: Stream, stages: tuple[Stage, ...], frame: DataFrame | None, *, streaming: bool,
     options: dict[str, str],
 ) -> Prepared:  # fmt: skip
     """Read a stream and compute all that its stages need of each row, in the JVM."""
@@ -61,7 +69,8 @@ def prepare(
         case _:
             raise QueryError(f"the source {stream.source} must be turned into files first")
     types = CatalystTypes(spark)
-    exprs: list[Expr] = list(dict.fromkeys(i.expr for _, stage in stages for i in stage.inputs))
+    parts = parts_of(stream.name, stages)
+    exprs: list[Expr] = list(dict.fromkeys(i.exprs[source] for s, source in parts for i in stages[s].inputs))
     tried = [e for e in (*exprs, *((stream.timestamp,) if stream.timestamp else ())) if can_fail(e)]
     names = {e: f"t{i}" for i, e in enumerate(dict.fromkeys(tried))}
     base = base.select("*", *(attempt(F.expr(e.sql)).alias(n) for e, n in names.items()))
@@ -97,7 +106,7 @@ def prepare(
         e: TIME if e == stream.timestamp and types(e, stream.schema) == "TIMESTAMP" else f"x{i}" for i, e in enumerate(exprs)
     }
     columns += [value(e).alias(n) for e, n in places_of.items() if n != TIME]
-    inputs = {s: [places_of[i.expr] for i in stage.inputs] for s, stage in stages}
+    inputs = {(s, source): tuple(places_of[i.exprs[source]] for i in stages[s].inputs) for s, source in parts}
     return Prepared(base.select(*columns), places, inputs, tuple(reason for _, reason in reasons))
 
 

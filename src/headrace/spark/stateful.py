@@ -223,7 +223,7 @@ class Buckets:
         clock = processor.clock
         numbers: dict[int, int | None] = {0: result.late, 1: result.admitted} if first_stage else {}
         if first_bucket:
-            numbers[2], numbers[6] = clock.frontier, max(clock.highest.values(), default=None)
+            numbers[2], numbers[6] = clock.frontier, clock.latest
         return numbers
 
     def _metrics(self, numbers: dict[int, int | None]) -> Columns:
@@ -276,7 +276,8 @@ def gather(stage: Stage, cells: list[tuple[str, bytes]]) -> tuple[Header, Arriva
         about = json.loads(head)
         now = max(now, about.get("now", 0))
         ended = ended or about.get("ended", False)
-        some = [Segment(p, (high, low), highest, rows) for p, high, low, highest, rows in about.get("segments", ())]
+        source = about.get("source", 0)
+        some = [Segment(p, (high, low), highest, rows, source) for p, high, low, highest, rows in about.get("segments", ())]
         if body:
             parts.append(read_cell(stage, Shape.load(about["shape"]), some, body, len(segments)))
         segments += some

@@ -9,7 +9,7 @@ from headrace.plan.aggregates import INTEGRAL, base_type
 from headrace.plan.nodes import Scan
 from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import FrameSource, GenerateSource, Stream, Unique
-from headrace.sql.bind_select import bind_select
+from headrace.sql.bind_fill import bind_body, conform
 from headrace.sql.scope import Scope
 from headrace.sql.sources import generated_schemas
 from headrace.sql.syntax import Columns, CreateDerived, CreateSchema, CreateStream, Name
@@ -28,13 +28,16 @@ def bind_schema(statement: CreateSchema, catalog: Catalog) -> None:
 
 
 def bind_derived(statement: CreateDerived, catalog: Catalog) -> None:
-    """Declare a stream that is the result of a SELECT."""
-    catalog.add_stream(statement.name, bind_select(statement.select, catalog))
+    """Declare a stream that is the result of a SELECT, or another one by a new name."""
+    node = bind_body(statement.body, catalog)
+    if statement.columns is not None:
+        node = conform(node, shape_of(statement.columns, catalog), catalog, statement.name.span)
+    catalog.add_stream(statement.name, node)
 
 
 def bind_stream(statement: CreateStream, catalog: Catalog) -> None:
     """Declare a base stream."""
-    schema = _shape(statement, catalog)
+    schema = shape_of(statement.columns, catalog) if statement.columns else _known_columns(statement, catalog)
     scope = Scope(catalog.text, schema, (statement.name.text,))
     timing = statement.timing
     with catalog.text.at(statement.name.span):
@@ -64,13 +67,9 @@ def _columns(given: Columns, catalog: Catalog) -> Schema:
     return Schema(tuple(fields))
 
 
-def _shape(statement: CreateStream, catalog: Catalog) -> Schema:
-    match statement.columns:
-        case Columns() as columns:
-            return _columns(columns, catalog)
-        case Name() as name:
-            return catalog.schema(name)
-    return _known_columns(statement, catalog)
+def shape_of(given: Columns | Name, catalog: Catalog) -> Schema:
+    """Columns as they are written, or those of a named schema."""
+    return catalog.schema(given) if isinstance(given, Name) else _columns(given, catalog)
 
 
 def _known_columns(statement: CreateStream, catalog: Catalog) -> Schema:

@@ -11,9 +11,10 @@ from headrace.errors import unknown
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate, base_stream, children
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
+from headrace.sql.bind_report import Report
 from headrace.sql.calls import Calls, Group
 from headrace.sql.scope import Scope, aggregate_name, find_over, has_aggregate, place
-from headrace.sql.syntax import FromStream, Item, RangeSpec, RowsSpec, Scalar, Select, Star
+from headrace.sql.syntax import FromStream, Item, RangeSpec, RowsSpec, Scalar, Select, SizeSpec, Star
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,6 +39,8 @@ def bind_select(select: Select, catalog: Catalog) -> Node:
         raise scope.text.error("late and rejected rows stand in the order of arrival, which has no windows", span)
     if over is not None:
         return _select_over(select, node, scope, over)
+    if clause is not None and isinstance(clause.spec, SizeSpec):
+        return _select_report(select, clause, node, scope)
     if clause is not None:
         return _select_window(select, clause, node, scope)
     return _select_plain(select, node, scope)
@@ -106,7 +109,9 @@ def _select_plain(select: Select, node: Node, scope: Scope) -> Node:
         raise text.error("HAVING needs a window and an aggregate", select.having.span, hint="WHERE filters rows")
     if select.where:
         node = Filter(node, scope.condition(select.where, "WHERE"))
-    return _project(select, node, scope, [(i, scope.bind(i.value, "SELECT")) for i in select.items if isinstance(i, Item)])
+    return project(
+        select.items, select.span, node, scope, [(i, scope.bind(i.value, "SELECT")) for i in select.items if isinstance(i, Item)]
+    )
 
 
 def _select_window(select: Select, clause: WindowClause, node: Node, scope: Scope) -> Node:
@@ -133,7 +138,20 @@ def _select_window(select: Select, clause: WindowClause, node: Node, scope: Scop
         node = WindowAggregate(node, group.window, group.keys, tuple(aggregates), where)
     if having is not None and select.having is not None:
         node = Filter(node, scope.check_condition(having, select.having, "HAVING", node.schema))
-    return _project(select, node, scope, bound)
+    return project(select.items, select.span, node, scope, bound)
+
+
+def _select_report(select: Select, clause: WindowClause, node: Node, scope: Scope) -> Node:
+    """A window that is looked at by the clock: one row per group in it."""
+    if clause.predicate:
+        node = Filter(node, scope.condition(clause.predicate, "WHERE"))
+    report = Report(select, clause, node, scope, tuple(_key(select, key, scope) for key in select.group_by))
+    bound = report.items(select)
+    having = report.having(select, bound)
+    node = report.plan()
+    if having is not None and select.having is not None:
+        node = Filter(node, scope.check_condition(having, select.having, "HAVING", node.schema))
+    return project(select.items, select.span, node, scope, bound)
 
 
 def _select_over(select: Select, node: Node, scope: Scope, over: Span) -> Node:
@@ -153,7 +171,7 @@ def _select_over(select: Select, node: Node, scope: Scope, over: Span) -> Node:
     for group, aggregates in calls.found.items():
         with text.at(over):
             node = WindowAggregate(node, group.window, group.keys, tuple(aggregates))
-    return _project(select, node, scope, bound)
+    return project(select.items, select.span, node, scope, bound)
 
 
 # --- parts
@@ -185,19 +203,19 @@ def _call_place(scope: Scope, value: Scalar) -> Span:
     return place(found, value.span)
 
 
-def _project(select: Select, node: Node, scope: Scope, bound: Sequence[tuple[Item, Expr]]) -> Node:
+def project(written: Sequence[Item | Star], span: Span, node: Node, scope: Scope, bound: Sequence[tuple[Item, Expr]]) -> Node:
     """The columns of the SELECT; `*` stands for those of the event. No step at all where nothing changes."""
     values = {id(item): value for item, value in bound}
     items: list[tuple[str, Expr]] = []
-    for item in select.items:
+    for item in written:
         if isinstance(item, Star):
             _add(items, [(n, Expr.column(n)) for n in _star(item, scope)], scope, item.span)
         else:
-            span = item.alias.span if item.alias else item.value.span
-            _add(items, [(_spelling(item, values[id(item)], node), values[id(item)])], scope, span)
+            at = item.alias.span if item.alias else item.value.span
+            _add(items, [(_spelling(item, values[id(item)], node), values[id(item)])], scope, at)
     if all(e.as_column == n for n, e in items) and tuple(n for n, _ in items) == node.schema.names:
         return node
-    with scope.text.at(select.span):
+    with scope.text.at(span):
         return Project(node, tuple(items))
 
 

@@ -8,9 +8,9 @@ from headrace.plan.stream import Bound
 from headrace.plan.time import UNITS
 from headrace.sql.durations import duration
 from headrace.sql.expressions import ends_operand, parse_scalar, read_type, scalars, tokens_of_expression
-from headrace.sql.select import select
+from headrace.sql.inserts import body
 from headrace.sql.sources import source
-from headrace.sql.syntax import Column, Columns, CreateDerived, CreateSchema, CreateStream, Timing
+from headrace.sql.syntax import Column, Columns, CreateDerived, CreateEmpty, CreateSchema, CreateStream, Timing
 from headrace.sql.tokens import is_name, words
 
 if TYPE_CHECKING:
@@ -58,16 +58,19 @@ def _column(cursor: Cursor) -> Column:
 def _stream(cursor: Cursor) -> Statement:
     name = cursor.name("the name of the stream")
     if cursor.accept("AS"):
-        if not cursor.at("SELECT"):
-            raise cursor.expected("SELECT after AS", near=("SELECT",))
-        return CreateDerived(name, select(cursor, nested=True))
+        return CreateDerived(name, body(cursor))
     shape = _shape(cursor)
+    if shape is not None and cursor.accept("AS"):
+        return CreateDerived(name, body(cursor), shape)
+    if shape is not None and cursor.done:
+        return CreateEmpty(name, shape)
     found, where, timing = _clauses(cursor)
     if not cursor.done:
         raise cursor.expected("one of " + ", ".join(CLAUSES) + " or the end of the statement", near=CLAUSES)
     if found is None or where is None:
         raise cursor.expected(
-            "SOURCE FILE(..), HOST(..) or GENERATE(..), or AS SELECT ..", hint="streams without a source are not there yet"
+            "SOURCE FILE(..), HOST(..) or GENERATE(..), or AS SELECT ..",
+            hint="a stream without a source is filled by INSERT INTO, and has no clauses of its own",
         )
     return CreateStream(name, shape, found, where, timing)
 

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from headrace.plan.nodes import base_stream
+from headrace.plan.nodes import base_stream, base_streams
 from headrace.plan.query import ConsoleSink, Emit, FileSink, Query, Script, StreamSink, TableSink
-from headrace.sql.bind_create import bind_derived, bind_schema, bind_stream
-from headrace.sql.bind_select import bind_select
-from headrace.sql.catalog import Catalog
+from headrace.sql.bind_create import bind_derived, bind_schema, bind_stream, shape_of
+from headrace.sql.bind_fill import bind_body, bind_branches, conform, merge_all
+from headrace.sql.catalog import Catalog, Fill
 from headrace.sql.errors import Text
 from headrace.sql.scope import find_over
 from headrace.sql.statements import statements
-from headrace.sql.syntax import CreateDerived, CreateSchema, CreateStream, Item, Name, Select
+from headrace.sql.syntax import CreateDerived, CreateEmpty, CreateSchema, CreateStream, Insert, Item, Name, Select, Split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from headrace.plan.nodes import Node
     from headrace.plan.query import Sink
     from headrace.plan.schema import Schema
     from headrace.sql.errors import Span
+    from headrace.sql.syntax import Branch, EmitClause, IntoClause, Statement
+
+Part = Select | Insert | Split
 
 
 def parse_script(
@@ -38,34 +42,105 @@ def parse_script(
     """
     source = Text(text, name, frozenset(f.lower() for f in functions))
     catalog = Catalog(source, streams=dict(streams or {}), frames=dict(frames or {}))
-    queries: list[Query] = []
-    for statement in statements(source):
-        place = statement.span if isinstance(statement, Select) else statement.name.span
+    binding = _Binding(catalog, statements(source))
+    for statement in binding.statements:
+        place = statement.span if isinstance(statement, Select | Insert | Split) else statement.name.span
         with source.at(place):  # whatever has no place of its own
+            binding.bind(statement)
+    queries = tuple(binding.queries)
+    read = [stream for q in queries for stream in base_streams(q.node)]
+    return Script(queries, tuple(dict.fromkeys((*catalog.base, *read))))
+
+
+class _Binding:
+    """Binds statement by statement."""
+
+    def __init__(self, catalog: Catalog, found: Sequence[Statement]) -> None:
+        self.catalog, self.statements = catalog, found
+        self.queries: list[Query] = []
+
+    def bind(self, statement: Statement) -> None:
+        match statement:
+            case CreateSchema():
+                bind_schema(statement, self.catalog)
+            case CreateStream():
+                bind_stream(statement, self.catalog)
+            case CreateDerived():
+                bind_derived(statement, self.catalog)
+            case CreateEmpty():
+                self._declare(statement)
+            case Select():
+                self._query(lambda: bind_body(statement, self.catalog), statement.into, statement.emit, statement)
+            case Insert(body=body):
+                self._query(lambda: bind_body(body, self.catalog), statement.into, statement.emit, statement)
+            case Split():
+                for branch, node in bind_branches(statement, self.catalog):
+                    self._query(partial(_same, node), branch.into, None, branch)
+
+    def _declare(self, statement: CreateEmpty) -> None:
+        """A stream without a source. Statements that fill it may come later, so it is bound when it is first read."""
+        catalog, name = self.catalog, statement.name
+        schema = shape_of(statement.columns, catalog)
+
+        def make() -> Node:
+            parts = self._into(name.text)
+            return merge_all([conform(node, schema, catalog, span) for node, span in parts])
+
+        fills = [s for s in self.statements if name.text.lower() in _targets(s)]
+        catalog.add_fill(name, Fill(name.text, list(fills), make))
+
+    def _into(self, name: str) -> list[tuple[Node, Span]]:
+        """All that the script puts into a stream, in the order of the statements."""
+        out: list[tuple[Node, Span]] = []
+        for statement in self.statements:
             match statement:
-                case CreateSchema():
-                    bind_schema(statement, catalog)
-                case CreateStream():
-                    bind_stream(statement, catalog)
-                case CreateDerived():
-                    bind_derived(statement, catalog)
-                case Select():
-                    queries.append(_query(statement, catalog, queries))
-    read = [base_stream(q.node) for q in queries]
-    return Script(tuple(queries), tuple(dict.fromkeys((*catalog.base, *read))))
+                case Select() if name.lower() in _targets(statement):
+                    out.append((bind_body(statement, self.catalog), statement.span))
+                case Insert(body=body) if name.lower() in _targets(statement):
+                    out.append((bind_body(body, self.catalog), statement.span))
+                case Split() if name.lower() in _targets(statement):
+                    branches = bind_branches(statement, self.catalog)
+                    out += [(node, b.span) for b, node in branches if _name_of(b.into) == name.lower()]
+        return out
+
+    def _query(self, make: Callable[[], Node], into: IntoClause | None, emit: EmitClause | None, part: Part | Branch) -> None:
+        catalog = self.catalog
+        sink: Sink = into.sink if into else ConsoleSink()
+        span = into.span if into else part.span
+        filled = isinstance(sink, StreamSink) and sink.name.lower() in catalog.fills
+        if isinstance(sink, StreamSink) and filled:
+            node = catalog.stream(Name(sink.name, span))
+            if any(q.name == sink.name for q in self.queries):
+                return
+        else:
+            node = make()
+            if isinstance(sink, StreamSink):
+                catalog.add_stream(Name(sink.name, span), node)
+        name = _name(sink, self.queries)
+        if any(q.name == name for q in self.queries):
+            raise catalog.text.error(f"two queries write into {sink}", span, hint="give one of them another INTO")
+        with catalog.text.at(_bound_place(part, node)):
+            self.queries.append(Query(name, node, emit.emit if emit else Emit.CHANGES, sink))
 
 
-def _query(select: Select, catalog: Catalog, before: list[Query]) -> Query:
-    node = bind_select(select, catalog)
-    sink = select.into.sink if select.into else ConsoleSink()
-    span = select.into.span if select.into else select.span
-    if isinstance(sink, StreamSink):
-        catalog.add_stream(Name(sink.name, span), node)
-    name = _name(sink, before)
-    if any(q.name == name for q in before):
-        raise catalog.text.error(f"two queries write into {sink}", span, hint="give one of them another INTO")
-    with catalog.text.at(_bound_place(select, node)):
-        return Query(name, node, select.emit.emit if select.emit else Emit.CHANGES, sink)
+def _same(node: Node) -> Node:
+    return node
+
+
+def _name_of(into: IntoClause | None) -> str | None:
+    return into.sink.name.lower() if into and isinstance(into.sink, StreamSink) else None
+
+
+def _targets(statement: Statement) -> set[str]:
+    """The streams that a statement puts rows into, in lower case."""
+    match statement:
+        case Select(into=into) | Insert(into=into):
+            found = [_name_of(into)]
+        case Split(branches=branches):
+            found = [_name_of(b.into) for b in branches]
+        case _:
+            found = []
+    return {name for name in found if name is not None}
 
 
 def _name(sink: Sink, before: list[Query]) -> str:
@@ -81,12 +156,14 @@ def _name(sink: Sink, before: list[Query]) -> str:
     return f"query{number}"
 
 
-def _bound_place(select: Select, node: Node) -> Span:
+def _bound_place(part: Part | Branch, node: Node) -> Span:
     """Where to complain about a query whose state has no bound: EMIT if that is the reason, else the window."""
-    if select.emit and select.emit.emit is not Emit.CHANGES and base_stream(node).delay is not None:
-        return select.emit.span
-    window = select.source.window or select.group_window
+    if not isinstance(part, Select):
+        return part.span
+    if part.emit and part.emit.emit is not Emit.CHANGES and base_stream(node).delay is not None:
+        return part.emit.span
+    window = part.source.window or part.group_window
     if window:
         return window.span
-    over = (i.value.span for i in select.items if isinstance(i, Item) and find_over(i.value))
-    return next(over, select.source.span)
+    over = (i.value.span for i in part.items if isinstance(i, Item) and find_over(i.value))
+    return next(over, part.source.span)

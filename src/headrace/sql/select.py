@@ -48,29 +48,30 @@ def select(cursor: Cursor, *, prefix: IntoClause | None = None, nested: bool = F
         raise cursor.error(
             "SELECT DISTINCT is not there yet", hint="UNIQUE BY .. WITHIN .. in CREATE STREAM drops rows that come twice"
         )
-    items = _items(cursor)
+    columns = items(cursor)
     cursor.expect("FROM", what="',' or FROM" if not cursor.at(*CLAUSES) else "FROM")
     source = _from(cursor)
     where = scalar(cursor, "a condition", CLAUSES[1:]) if cursor.accept("WHERE") else None
     group_by, group_window = _group_by(cursor)
     having = scalar(cursor, "a condition", CLAUSES[3:]) if cursor.accept("HAVING") else None
-    emits, target = _ends(cursor, prefix, nested=nested)
+    emits, target = ends(cursor, prefix, nested=nested)
     _finish(cursor, nested=nested, seen=(where, group_by, having, emits, target))
-    return Select(items, source, where, group_by, group_window, having, emits, target, cursor.since(start))
+    return Select(columns, source, where, group_by, group_window, having, emits, target, cursor.since(start))
 
 
-def _items(cursor: Cursor) -> tuple[Item | Star, ...]:
-    items = [_item(cursor)]
+def items(cursor: Cursor, stops: tuple[str, ...] = CLAUSES) -> tuple[Item | Star, ...]:
+    """Read the columns of a SELECT, up to one of these words."""
+    found = [_item(cursor, stops)]
     while cursor.accept(","):
-        items.append(_item(cursor))
-    return tuple(items)
+        found.append(_item(cursor, stops))
+    return tuple(found)
 
 
-def _item(cursor: Cursor) -> Item | Star:
+def _item(cursor: Cursor, stops: tuple[str, ...]) -> Item | Star:
     star = _star(cursor)
     if star is not None:
         return star
-    taken = tokens_of_expression(cursor, ("AS", *CLAUSES))
+    taken = tokens_of_expression(cursor, ("AS", *stops))
     if not taken:
         raise cursor.expected("a column or expression")
     alias = cursor.name("a name after AS") if cursor.accept("AS") else None
@@ -170,7 +171,7 @@ def _group_by(cursor: Cursor) -> tuple[tuple[Scalar, ...], WindowClause | None]:
     return keys, clause
 
 
-def _ends(cursor: Cursor, prefix: IntoClause | None, *, nested: bool) -> tuple[EmitClause | None, IntoClause | None]:
+def ends(cursor: Cursor, prefix: IntoClause | None, *, nested: bool) -> tuple[EmitClause | None, IntoClause | None]:
     """EMIT and INTO, in any order, each once."""
     emits: EmitClause | None = None
     target = prefix

@@ -8,9 +8,8 @@ from sqlglot.tokenizer_core import TokenType
 
 from headrace.sql.create import create
 from headrace.sql.errors import Span
+from headrace.sql.inserts import insert, merge, split
 from headrace.sql.select import select
-from headrace.sql.sinks import target
-from headrace.sql.syntax import IntoClause
 from headrace.sql.tokens import Cursor, span, tokenize
 
 if TYPE_CHECKING:
@@ -22,18 +21,10 @@ if TYPE_CHECKING:
     from headrace.sql.syntax import Statement
 
 
-def insert(cursor: Cursor) -> Statement:
-    """Read `INSERT INTO x SELECT ..`."""
-    start = cursor.index
-    cursor.expect("INSERT")
-    cursor.expect("INTO")
-    clause = IntoClause(target(cursor), cursor.since(start))
-    cursor.accept("AS")
-    return select(cursor, prefix=clause)
-
-
-STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {"CREATE": create, "SELECT": select, "INSERT": insert}
-NOT_YET = ("EVENT", "MERGE", "ON", "DROP", "SHOW", "DESCRIBE", "WITH")
+STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
+    "CREATE": create, "SELECT": select, "INSERT": insert, "MERGE": merge, "ON": split,
+}  # fmt: skip
+NOT_YET = ("EVENT", "DROP", "SHOW", "DESCRIBE", "WITH")
 
 
 def statements(text: Text) -> list[Statement]:
@@ -65,5 +56,7 @@ def _statement(cursor: Cursor) -> Statement:
             return statement
     for word in NOT_YET:
         if cursor.at(word):
-            raise cursor.error(f"{word} is not there yet", hint="there are CREATE SCHEMA, CREATE STREAM, SELECT and INSERT INTO")
-    raise cursor.expected("a statement: CREATE, SELECT or INSERT", near=(*STATEMENTS, *NOT_YET))
+            raise cursor.error(
+                f"{word} is not there yet", hint="there are CREATE, SELECT, INSERT INTO, MERGE and ON .. INSERT INTO"
+            )
+    raise cursor.expected("a statement: CREATE, SELECT, INSERT, MERGE or ON", near=(*STATEMENTS, *NOT_YET))

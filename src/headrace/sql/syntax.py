@@ -66,7 +66,17 @@ class UnboundedSpec:
     """`UNBOUNDED`."""
 
 
-WindowSpec = RangeSpec | RowsSpec | UnboundedSpec
+@dataclass(frozen=True, slots=True)
+class SizeSpec:
+    """`SIZE size EVERY every PARTITIONED BY ..`, in microseconds; `RANGE size LAG lag SLIDE every` is the same in CQL's words."""
+
+    size: int
+    every: int
+    lag: int = 0
+    partition_by: tuple[Scalar, ...] = ()
+
+
+WindowSpec = RangeSpec | RowsSpec | UnboundedSpec | SizeSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +189,60 @@ class CreateStream:
 
 
 @dataclass(frozen=True, slots=True)
+class Merged:
+    """`MERGE a, b, c`: the rows of all of them."""
+
+    streams: tuple[Name, ...]
+    span: Span
+
+
+Body = Select | Merged | Name  # what fills a stream: a query, several streams, or one
+
+
+@dataclass(frozen=True, slots=True)
 class CreateDerived:
-    """`CREATE STREAM name AS SELECT ..`."""
+    """`CREATE STREAM name AS SELECT ..`, or `AS` another stream; with columns, those it must have."""
 
     name: Name
-    select: Select
+    body: Body
+    columns: Columns | Name | None = None
 
 
-Statement = CreateSchema | CreateStream | CreateDerived | Select
+@dataclass(frozen=True, slots=True)
+class CreateEmpty:
+    """`CREATE STREAM name columns` without a source: filled by INSERT and split."""
+
+    name: Name
+    columns: Columns | Name
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """`INSERT INTO target stream | merge`, or `MERGE .. INTO target`. One with a SELECT is that SELECT with an INTO."""
+
+    body: Merged | Name
+    emit: EmitClause | None
+    into: IntoClause | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """`INSERT INTO name SELECT .. WHERE ..` of a split."""
+
+    into: IntoClause
+    items: tuple[Item | Star, ...]
+    where: Scalar | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """`ON stream INSERT INTO .., INSERT INTO ..`: the first branch whose WHERE holds takes the row."""
+
+    stream: Name
+    branches: tuple[Branch, ...]
+    span: Span
+
+
+Statement = CreateSchema | CreateStream | CreateDerived | CreateEmpty | Select | Insert | Split

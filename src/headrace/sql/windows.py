@@ -8,16 +8,17 @@ from sqlglot.tokenizer_core import TokenType
 
 from headrace.sql.durations import duration, whole_number
 from headrace.sql.expressions import scalar, scalars
-from headrace.sql.syntax import RangeSpec, RowsSpec, UnboundedSpec, WindowClause
+from headrace.sql.syntax import RangeSpec, RowsSpec, SizeSpec, UnboundedSpec, WindowClause
 from headrace.sql.tokens import words
 
 if TYPE_CHECKING:
-    from headrace.sql.syntax import WindowSpec
+    from headrace.sql.syntax import Scalar, WindowSpec
     from headrace.sql.tokens import Cursor
 
-KINDS = ("RANGE", "ROWS", "UNBOUNDED")
-NOT_YET = ("SIZE", "EVERY", "DELTA", "LANDMARK", "FIXED", "NOW", "SLIDE", "SESSION", "SYSTEM", "ON")
-HINT = "there are [RANGE 5 MINUTES], [RANGE 5 MINUTES LAG 1 HOUR], [ROWS 100], [ROWS 100 PARTITIONED BY card] and [UNBOUNDED]"
+KINDS = ("RANGE", "ROWS", "UNBOUNDED", "SIZE")
+NOT_YET = ("DELTA", "LANDMARK", "FIXED", "NOW", "SESSION", "SYSTEM", "ON")
+CLAUSES = ("LAG", "SLIDE", "EVERY", "WHERE", "PARTITIONED BY")
+HINT = "there are [RANGE 5 MINUTES], [ROWS 100], [UNBOUNDED] and [SIZE 1 HOUR EVERY 5 MINUTES]; see docs/language.md"
 
 
 def at_window(cursor: Cursor) -> bool:
@@ -34,13 +35,13 @@ def at_window(cursor: Cursor) -> bool:
 
 
 def window(cursor: Cursor) -> WindowClause:
-    """Read `[RANGE ..]`, `[ROWS ..]` or `[UNBOUNDED]`, with the predicate that applies before it."""
+    """Read `[RANGE ..]`, `[ROWS ..]`, `[UNBOUNDED]` or `[SIZE ..]`, with the predicate that applies before it."""
     start = cursor.index
     cursor.expect("[")
     spec = _spec(cursor)
     _refuse_not_yet(cursor)
     predicate = scalar(cursor, "a condition") if cursor.accept("WHERE") else None
-    cursor.expect("]", what=_after(spec), near=("LAG", "WHERE", "PARTITIONED BY", *NOT_YET))
+    cursor.expect("]", what=_after(spec), near=(*CLAUSES, *NOT_YET))
     return WindowClause(spec, predicate, cursor.since(start))
 
 
@@ -49,21 +50,35 @@ def _spec(cursor: Cursor) -> WindowSpec:
     match cursor.accept(*KINDS):
         case "RANGE":
             size = duration(cursor, "the length of the window")
-            return RangeSpec(size, duration(cursor, "how far the window lags") if cursor.accept("LAG") else 0)
+            lag = duration(cursor, "how far the window lags") if cursor.accept("LAG") else 0
+            if cursor.accept("SLIDE"):
+                return SizeSpec(size, duration(cursor, "how often to look at the window"), lag, _partitions(cursor))
+            return RangeSpec(size, lag)
         case "ROWS":
             rows = whole_number(cursor, "a number of rows")
-            by = scalars(cursor, "a column", ("WHERE",)) if cursor.accept("PARTITIONED BY", "PARTITION BY") else ()
-            return RowsSpec(rows, by)
+            return RowsSpec(rows, _partitions(cursor))
         case "UNBOUNDED":
             return UnboundedSpec()
-    raise cursor.expected("RANGE, ROWS or UNBOUNDED", near=(*KINDS, *NOT_YET), hint=HINT)
+        case "SIZE":
+            size = duration(cursor, "the length of the window")
+            every = duration(cursor, "how often to look at the window") if cursor.accept("EVERY") else size
+            return SizeSpec(size, every, 0, _partitions(cursor))
+    raise cursor.expected("RANGE, ROWS, UNBOUNDED or SIZE", near=(*KINDS, *NOT_YET), hint=HINT)
+
+
+def _partitions(cursor: Cursor) -> tuple[Scalar, ...]:
+    return scalars(cursor, "a column", ("WHERE",)) if cursor.accept("PARTITIONED BY", "PARTITION BY") else ()
 
 
 def _after(spec: WindowSpec) -> str:
     match spec:
         case RangeSpec(lag=0):
-            return "LAG, WHERE or ']'"
-        case RowsSpec(partition_by=()):
+            return "LAG, SLIDE, WHERE or ']'"
+        case RangeSpec():
+            return "SLIDE, WHERE or ']'"
+        case SizeSpec(partition_by=()) if spec.every == spec.size:
+            return "EVERY, PARTITIONED BY, WHERE or ']'"
+        case RowsSpec(partition_by=()) | SizeSpec(partition_by=()):
             return "PARTITIONED BY, WHERE or ']'"
     return "WHERE or ']'"
 

@@ -10,6 +10,7 @@ from headrace.stages.program import (
     Input,
     Metric,
     Output,
+    Report,
     Stage,
     Table,
     TableRole,
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.plan.windows import Window
-    from headrace.stages.program import Disorder
+    from headrace.stages.program import Source
 
 T = TypeVar("T")
+Exprs = tuple[Expr, ...]  # one thing of every row: an expression for each source
 FIXED_WIDTH = (*INTEGRAL, "FLOAT", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "BOOLEAN")
 MOMENTS = ("VARIANCE", "VAR_POP", "STDDEV", "STDDEV_POP")
 
@@ -40,30 +42,31 @@ def _index(parts: list[T], part: T) -> int:
 class StageBuilder:
     """A stage under construction."""
 
-    def __init__(self, stream: str, disorder: Disorder, route: tuple[Expr, ...] | None, type_of: Callable[[Expr], str]) -> None:
-        """An empty stage; `type_of` tells the type of an expression over the stream."""
-        self.stream, self.disorder, self._type_of = stream, disorder, type_of
+    def __init__(self, sources: tuple[Source, ...], route: tuple[Exprs, ...] | None, type_of: Callable[[Expr], str]) -> None:
+        """An empty stage; `type_of` tells the type of an expression over the first source."""
+        self.sources, self._type_of = sources, type_of
         self.inputs: list[Input] = []
         self.tables: list[Table] = []
         self.windows: list[WindowProgram] = []
         self.vectors: list[Vector] = []
         self.tallies: list[Tally] = []
         self.outputs: list[Output] = []
+        self.reports: list[Report] = []
         self.wanted: list[tuple[int, ...]] = []
         self.unique_within: int | None = None
         self.members: tuple[int, ...] = ()
         self.route_exprs = route
         self.route = None if route is None else tuple(self.input(e) for e in route)
 
-    def input(self, expr: Expr) -> int:
+    def input(self, exprs: Exprs) -> int:
         """A column of every row."""
         for i, known in enumerate(self.inputs):
-            if known.expr == expr:
+            if known.exprs == exprs:
                 return i
-        self.inputs.append(Input(expr, self._type_of(expr)))
+        self.inputs.append(Input(exprs, self._type_of(exprs[0])))
         return len(self.inputs) - 1
 
-    def masks(self, predicates: tuple[Expr, ...]) -> tuple[int, ...]:
+    def masks(self, predicates: tuple[Exprs, ...]) -> tuple[int, ...]:
         """Boolean columns, one per predicate."""
         return tuple(sorted({self.input(p) for p in predicates}))
 
@@ -71,16 +74,16 @@ class StageBuilder:
         """Some output needs the rows for which these masks hold."""
         _index(self.wanted, masks)
 
-    def unique(self, by: tuple[Expr, ...], within: int) -> None:
+    def unique(self, by: tuple[Exprs, ...], within: int) -> None:
         """Rows that come twice count once."""
         _index(self.tables, Table(TableRole.UNIQUE, tuple(self.input(e) for e in by)))
         self.unique_within = within
 
-    def group(self, keys: tuple[Expr, ...]) -> int:
+    def group(self, keys: tuple[Exprs, ...]) -> int:
         """The numbering of group keys."""
         return _index(self.tables, Table(TableRole.GROUP, tuple(self.input(k) for k in keys)))
 
-    def lives(self, keys: tuple[Expr, ...]) -> int:
+    def lives(self, keys: tuple[Exprs, ...]) -> int:
         """The numbering of the lives of keys, where KEEP ends them."""
         base = self.group(keys)
         return _index(self.tables, Table(TableRole.LIFE, self.tables[base].inputs, base=base))
@@ -89,10 +92,10 @@ class StageBuilder:
         """A window over the rows of the stage; `partitions` is the table that numbers those of ROWS PARTITIONED BY."""
         return _index(self.windows, WindowProgram(window, partitions))
 
-    def metric(self, call: Aggregate, argument: Expr | None, masks: tuple[int, ...], window: int, group: int) -> Metric:
+    def metric(self, call: Aggregate, argument: Exprs | None, masks: tuple[int, ...], window: int, group: int) -> Metric:
         """The tallies that a call needs, and how it reads them."""
-        if argument is not None and call.function.name in MOMENTS and self._type_of(argument) != "DOUBLE":
-            argument = Expr.of(f"CAST({argument} AS DOUBLE)")  # as Spark does
+        if argument is not None and call.function.name in MOMENTS and self._type_of(argument[0]) != "DOUBLE":
+            argument = tuple(Expr.of(f"CAST({e} AS DOUBLE)") for e in argument)  # as Spark does
         column = None if argument is None else self.input(argument)
         kind = "BIGINT" if column is None else self.inputs[column].type
         name, function = call.name, call.function
@@ -117,6 +120,10 @@ class StageBuilder:
         count = tally(TallyKind.COUNT, vector)
         what = TallyKind.MOMENTS if function.name in MOMENTS else TallyKind.SUM
         return Metric(name, function.name, returns, tally(what, vector), count)
+
+    def presence(self, masks: tuple[int, ...], window: int, group: int) -> int:
+        """The tally of how many rows of a key are in a window."""
+        return _index(self.tallies, Tally(TallyKind.COUNT, window, group, self._vector(VectorKind.ROW, None, masks)))
 
     def _pairs(self, group: int, column: int) -> int:
         inputs = (*self.tables[group].inputs, column)
@@ -155,12 +162,11 @@ class StageBuilder:
             case ():
                 by = "one bucket"
             case keys:
-                by = ", ".join(map(str, keys))
+                by = ", ".join(str(k[0]) for k in keys)
         everything = any(not masks for masks in self.wanted)
         return Stage(
-            name=f"{self.stream} by {by}",
-            stream=self.stream,
-            disorder=self.disorder,
+            name=f"{' and '.join(dict.fromkeys(s.name for s in self.sources))} by {by}",
+            sources=self.sources,
             route=self.route,
             inputs=tuple(self.inputs),
             keep=() if everything else tuple(self.wanted),
@@ -171,4 +177,5 @@ class StageBuilder:
             outputs=tuple(self.outputs),
             unique_within=self.unique_within,
             members=self.members,
+            reports=tuple(self.reports),
         )

@@ -11,7 +11,7 @@ from headrace.operators.windows import edges_of
 from headrace.optimize import optimize
 from headrace.plan.explain import tree
 from headrace.plan.expr import Expr
-from headrace.plan.nodes import Late, Node, Rejected, WindowAggregate, base_stream, children, retracts, state_bound
+from headrace.plan.nodes import Late, Node, Rejected, WindowAggregate, WindowReport, base_stream, children, retracts, state_bound
 from headrace.plan.query import Emit
 from headrace.plan.time import format_duration
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
@@ -92,10 +92,10 @@ def _difference(before: str, after: str) -> list[str]:
 
 
 def _stage(number: int, stage: Stage, lowered: Lowered) -> list[str]:
-    stream = next(s for s in lowered.streams if s.name == stage.stream)
+    stream = next(s for s in lowered.streams if s.name == stage.sources[0].name)
     finishes = {f.query.name: f for f in lowered.finishes}
-    queries = [finishes[o.query].query for o in stage.outputs]
-    lines = [f"stage {number} over {stage.stream}"]
+    queries = [finishes[name].query for name in _queries(stage)]
+    lines = [f"stage {number} over {', '.join(dict.fromkeys(s.name for s in stage.sources))}"]
     lines += _indented(_fact("partitioned", _partitioning(stage, queries)))
     lines += _indented(_fact("pushed down", *_pushed_down(stage)))
     if stage.unique_within is not None and stream.unique is not None:
@@ -107,13 +107,21 @@ def _stage(number: int, stage: Stage, lowered: Lowered) -> list[str]:
         bounds = dict.fromkeys(state_bound(node) for q in queries for node in _windows(optimize(q.node)[0]))
         lines += _indented(_fact("state", *bounds))
     lines.append("  outputs")
-    for output in stage.outputs:
-        lines += _indented(_output(finishes[output.query], stream), 4)
+    for name in _queries(stage):
+        lines += _indented(_output(finishes[name], stream), 4)
     return lines
 
 
-def _windows(node: Node) -> list[WindowAggregate]:
-    own = [node] if isinstance(node, WindowAggregate) else []
+def _queries(stage: Stage) -> list[str]:
+    return [*(o.query for o in stage.outputs), *(r.query for r in stage.reports)]
+
+
+def _metrics(stage: Stage) -> list[tuple[str, tuple[Metric, ...]]]:
+    return [*((o.query, o.metrics) for o in stage.outputs), *((r.query, r.metrics) for r in stage.reports)]
+
+
+def _windows(node: Node) -> list[WindowAggregate | WindowReport]:
+    own = [node] if isinstance(node, WindowAggregate | WindowReport) else []
     return [*own, *(w for child in children(node) for w in _windows(child))]
 
 
@@ -130,6 +138,10 @@ def _partitioning(stage: Stage, queries: list[Query]) -> str:
 
 def _why_one_bucket(queries: list[Query]) -> str:
     for query in queries:
+        core = split_top(optimize(query.node)[0])[1]
+        if isinstance(core, WindowReport):
+            return f"{core.window} {core.trigger} of {query.name} {_no_key(core)}"
+    for query in queries:
         chain = window_chain(split_top(optimize(query.node)[0])[1])
         for node in chain:
             if isinstance(node.window, RowsWindow) and not node.window.partition_by:
@@ -137,7 +149,7 @@ def _why_one_bucket(queries: list[Query]) -> str:
             if not node.keys:
                 return f"{node.window} of {query.name} has no GROUP BY"
     flat = flatten(chain[0].input)
-    keys = [tuple(_sql(flat.rewrite(k)) for k in node.keys) for node in chain]
+    keys = [tuple(_sql(flat.rewrite(k)[0]) for k in node.keys) for node in chain]
     if not set.intersection(*map(set, keys)):
         different = " and by ".join(dict.fromkeys(", ".join(k) for k in keys))
         return f"a row of {query.name} has metrics by {different}, which have no key in common"
@@ -145,6 +157,13 @@ def _why_one_bucket(queries: list[Query]) -> str:
         own = ", ".join(map(str, flat.stream.unique.by))
         return f"rows that are one by {own} must meet, and GROUP BY {', '.join(keys[0])} of {query.name} would send them apart"
     return f"the windows of {query.name} have no key in common"
+
+
+def _no_key(node: WindowReport) -> str:
+    unique = base_stream(node).unique
+    if not node.keys or unique is None:
+        return "has no GROUP BY"
+    return f"groups by other columns than {', '.join(map(str, unique.by))}, by which rows that come twice must meet"
 
 
 def _pushed_down(stage: Stage) -> list[str]:
@@ -185,19 +204,20 @@ def _groups(stage: Stage) -> list[int]:
 
 def _keys(stage: Stage, table: int) -> str:
     keys = ", ".join(_sql(stage.inputs[i].expr) for i in stage.tables[table].inputs)
-    ends = stage.tables[table].role is TableRole.LIFE and stage.disorder.keep is not None
-    until = f", each until silent for {format_duration(stage.disorder.keep or 0)}" if ends else ""
+    ends = stage.tables[table].role is TableRole.LIFE and stage.keeps_for is not None
+    until = f", each until silent for {format_duration(stage.keeps_for or 0)}" if ends else ""
     return f"GROUP BY {keys}{until}" if keys else f"all rows together{until}"
 
 
 def _users(stage: Stage, tally: int) -> list[str]:
-    return [o.query for o in stage.outputs if any(tally in (m.tally, m.count) for m in o.metrics)]
+    found = [name for name, metrics in _metrics(stage) if any(tally in (m.tally, m.count) for m in metrics)]
+    return found + [r.query for r in stage.reports if r.presence == tally and r.query not in found]
 
 
 def _shared(stage: Stage, tallies: list[int]) -> str:
     """Which queries use any of these, if they are several."""
     used = {q for t in tallies for q in _users(stage, t)}
-    users = [o.query for o in stage.outputs if o.query in used]
+    users = [name for name in _queries(stage) if name in used]
     return f"   (one for {', '.join(users)})" if len(users) > 1 else ""
 
 
@@ -222,13 +242,13 @@ def _tally(stage: Stage, tally: Tally) -> str:
 def _readers(stage: Stage, tally: int) -> list[str]:
     """`query.column` for every column read from a tally; one that only tells an empty window from a sum of zero says so."""
     found: list[str] = []
-    for output in stage.outputs:
-        for metric in output.metrics:
+    for name, metrics in _metrics(stage):
+        for metric in metrics:
             if metric.tally == tally:
-                found.append(f"{output.query}.{_metric(metric)}")
+                found.append(f"{name}.{_metric(metric)}")
             elif metric.count == tally:
-                found.append(f"{output.query}.{metric.name} (how many)")
-    return found
+                found.append(f"{name}.{metric.name} (how many)")
+    return found + [f"{r.query} (which groups are there, {r.trigger})" for r in stage.reports if r.presence == tally]
 
 
 def _metric(metric: Metric) -> str:

@@ -7,16 +7,29 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import QueryError
 from headrace.optimize import optimize
-from headrace.plan.aggregates import Laws
+from headrace.plan.aggregates import Aggregate, Laws, function
 from headrace.plan.expr import Expr
-from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate, base_stream
+from headrace.plan.nodes import (
+    BOUNDS,
+    Filter,
+    Late,
+    Merge,
+    Node,
+    Project,
+    Rejected,
+    Scan,
+    WindowAggregate,
+    WindowReport,
+    base_stream,
+    base_streams,
+)
 from headrace.plan.query import Emit, Query, Script
 from headrace.plan.schema import Field, Schema
-from headrace.plan.stream import Stream
+from headrace.plan.stream import Stream, Unique
 from headrace.plan.windows import RowsWindow, UnboundedWindow, Window
 from headrace.stages.builder import StageBuilder
-from headrace.stages.flatten import Flat, flatten, split_top, stateless, window_chain
-from headrace.stages.program import Disorder, Output, Stage
+from headrace.stages.flatten import Exprs, Flat, Flats, flatten, split_top, stateless, window_chain
+from headrace.stages.program import Disorder, Output, Report, Source, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,62 +75,64 @@ class _Lowering:
         self.type_of = type_of
         self.builders: dict[tuple[object, ...], StageBuilder] = {}
 
-    def builder(self, stream: Stream, route: tuple[Expr, ...] | None, apart: object = None) -> StageBuilder:
-        """The stage for this stream and route; `apart` keeps stages with other rows from being shared."""
-        names = None if route is None else tuple(sorted(e.sql for e in route))
-        key = (stream.name, names, apart)
+    def builder(self, streams: tuple[Stream, ...], route: tuple[Exprs, ...] | None, apart: object = None) -> StageBuilder:
+        """The stage for these streams and route; `apart` keeps stages with other rows from being shared."""
+        key = (tuple(s.name for s in streams), None if route is None else _sorted(route), apart)
         if key not in self.builders:
-            types = self.type_of
-            builder = StageBuilder(stream.name, disorder_of(stream), route, lambda e: types(e, stream.schema))
-            if stream.unique is not None and apart != "late":
-                builder.unique(stream.unique.by, stream.unique.within)
+            types, schema = self.type_of, streams[0].schema
+            sources = tuple(Source(s.name, disorder_of(s)) for s in streams)
+            builder = StageBuilder(sources, route, lambda e: types(e, schema))
+            unique = _unique(streams)
+            if unique is not None and apart != "late":
+                builder.unique(tuple((e,) for e in unique.by), unique.within)
             self.builders[key] = builder
         return self.builders[key]
 
-    def query(self, query: Query, node: Node, route: tuple[Expr, ...]) -> Finish:
+    def query(self, query: Query, node: Node, route: tuple[Exprs, ...]) -> Finish:
         above, core = split_top(node)
         match core:
             case Rejected(stream=stream):
                 return self._finish(query, above, core.schema, rejected=stream.name)
             case Late(stream=stream):
                 return self._late(query, above, stream)
-            case Scan():
+            case Scan() | Merge():
                 return self._rows(query, node)
             case WindowAggregate():
                 return self._windows(query, above, core, route)
+            case WindowReport():
+                return self._report(query, above, core, route)
         raise AssertionError(f"unknown plan node {core}")
 
     def _rows(self, query: Query, node: Node) -> Finish:
         """A query without a window: its rows pass as they are."""
+        if not stateless(node):
+            raise _not_yet()
         flat = flatten(node)
-        unique = flat.stream.unique
-        builder = self.builder(flat.stream, None if unique is None else unique.by, apart="rows")
+        unique = _unique(flat.streams)
+        builder = self.builder(flat.streams, None if unique is None else tuple((e,) for e in unique.by), apart="rows")
         masks = builder.masks(flat.predicates)
         # A row that a filter drops still makes a later one with its UNIQUE columns come twice.
         builder.want(masks if unique is None else ())
-        fields = tuple(Field(f.name, self.type_of(flat.columns[f.name.lower()], flat.stream.schema)) for f in node.schema.fields)
-        columns = tuple((f.name, builder.input(flat.columns[f.name.lower()])) for f in node.schema.fields)
+        fields = tuple(Field(f.name, self.type_of(flat.column(f.name)[0], flat.stream.schema)) for f in node.schema.fields)
+        columns = tuple((f.name, builder.input(flat.column(f.name))) for f in node.schema.fields)
         builder.outputs.append(Output(query.name, query.emit, columns, (), masks))
         schema = Schema(fields)
         return Finish(query, schema, (), tuple((n, Expr.column(n)) for n in schema.names))
 
     def _late(self, query: Query, above: list[Filter | Project], stream: Stream) -> Finish:
-        builder = self.builder(stream, None, apart="late")
+        builder = self.builder((stream,), None, apart="late")
         builder.want(())
-        columns = tuple((f.name, builder.input(Expr.column(f.name))) for f in stream.schema.fields)
+        columns = tuple((f.name, builder.input((Expr.column(f.name),))) for f in stream.schema.fields)
         builder.outputs.append(Output(query.name, Emit.CHANGES, columns, late=True))
         return self._finish(query, above, Late(stream).schema)
 
-    def _windows(self, query: Query, above: list[Filter | Project], top: WindowAggregate, route: tuple[Expr, ...]) -> Finish:
+    def _windows(self, query: Query, above: list[Filter | Project], top: WindowAggregate, route: tuple[Exprs, ...]) -> Finish:
         chain = window_chain(top)
         if not _side_by_side(chain):
-            raise QueryError(
-                "a window over the results of another window is not there yet",
-                hint="write one SELECT with OVER for each metric",
-            )
+            raise _not_yet()
         flat = flatten(chain[0].input)
         rows_filter = flat.predicates if any(isinstance(n.window, RowsWindow) for n in chain) else ()
-        builder = self.builder(flat.stream, route, apart=rows_filter or None)
+        builder = self.builder(flat.streams, route, apart=rows_filter or None)
         needed = _needed(above, top.schema)
         metrics, masks = [], builder.masks(flat.predicates)
         for node in chain:
@@ -133,16 +148,48 @@ class _Lowering:
         # Rows outside WHERE count for ROWS, so they are wanted too; what a filter below ROWS drops is not.
         counted = rows_filter if any(isinstance(n.window, RowsWindow) for n in chain) else None
         wanted = masks if counted is None else builder.masks(counted)
-        builder.want(wanted if flat.stream.unique is None else ())
-        if counted and flat.stream.unique is not None:
+        unique = _unique(flat.streams)
+        builder.want(wanted if unique is None else ())
+        if counted and unique is not None:
             builder.members = builder.masks(counted)
         own = [f for f in chain[0].input.schema.fields if f.name in needed]
-        columns = tuple((f.name, builder.input(flat.columns[f.name.lower()])) for f in own)
+        columns = tuple((f.name, builder.input(flat.column(f.name))) for f in own)
         builder.outputs.append(Output(query.name, query.emit, columns, tuple(metrics), masks))
         fields = tuple(Field(n, builder.inputs[i].type) for n, i in columns) + tuple(Field(m.name, m.type) for m in metrics)
         return self._finish(query, above, Schema(fields))
 
-    def _tables(self, builder: StageBuilder, flat: Flat, node: WindowAggregate) -> tuple[int, int | None]:
+    def _report(self, query: Query, above: list[Filter | Project], node: WindowReport, route: tuple[Exprs, ...]) -> Finish:
+        if not stateless(node.input):
+            raise _not_yet()
+        flat = flatten(node.input)
+        builder = self.builder(flat.streams, route)
+        masks = builder.masks((*flat.predicates, *((flat.rewrite(node.where),) if node.where else ())))
+        keys = tuple(flat.rewrite(e) for _, e in node.keys)
+        group, window = builder.group(keys), builder.window(node.window, None)
+        needed = _needed(above, node.schema)
+        metrics = []
+        for (name, _), key in zip(node.keys, keys, strict=True):
+            # All rows of a group have its keys, so the last one in the window can say them.
+            shown = self._shown(key, flat.stream)
+            metrics.append(builder.metric(Aggregate(name, function("LAST"), shown[0]), shown, masks, window, group))
+        bounds = len(metrics)
+        for call in node.aggregates:
+            if call.name in needed:
+                calls = tuple(sorted({*masks, *builder.masks((flat.rewrite(call.filter),) if call.filter else ())}))
+                argument = None if call.argument is None else flat.rewrite(call.argument)
+                metrics.append(builder.metric(call, argument, calls, window, group))
+        builder.want(masks if _unique(flat.streams) is None else ())
+        presence = builder.presence(masks, window, group)
+        builder.reports.append(Report(query.name, query.emit, node.trigger, presence, tuple(metrics), bounds))
+        fields = [Field(m.name, m.type) for m in metrics]
+        return self._finish(query, above, Schema((*fields[:bounds], *BOUNDS, *fields[bounds:])))
+
+    def _shown(self, key: Exprs, stream: Stream) -> Exprs:
+        """A key as it is shown: zeros of either sign are one group, which is 0.0."""
+        kind = self.type_of(key[0], stream.schema)
+        return tuple(Expr.of(f"CAST({e} + 0.0D AS {kind})") for e in key) if kind in ("FLOAT", "DOUBLE") else key
+
+    def _tables(self, builder: StageBuilder, flat: Flats, node: WindowAggregate) -> tuple[int, int | None]:
         """The tables that number the keys of a window aggregate, and the partitions of its window."""
         keys = tuple(map(flat.rewrite, node.keys))
         by = tuple(map(flat.rewrite, node.window.partition_by)) if isinstance(node.window, RowsWindow) else ()
@@ -153,7 +200,7 @@ class _Lowering:
                 f"{selective[0]} over {node.window} needs GROUP BY to name what the window is PARTITIONED BY",
                 hint=f"add {', '.join(map(str, by))} to GROUP BY",
             )
-        if flat.stream.keep is None or not _keeps_keys(node.window):
+        if any(s.keep is None for s in flat.streams) or not _keeps_keys(node.window):
             return builder.group(keys), builder.group(by) if by else None
         if not by:
             return builder.lives(keys), None
@@ -177,6 +224,26 @@ class _Lowering:
                     current = {n.lower(): flat.rewrite(e) for n, e in items}
                     names = tuple(n for n, _ in items)
         return Finish(query, columns, tuple(predicates), tuple((n, current[n.lower()]) for n in names), rejected)
+
+
+def _not_yet() -> QueryError:
+    message = "a window over the results of another window is not there yet"
+    return QueryError(message, hint="write one SELECT with OVER for each metric")
+
+
+def _sorted(route: tuple[Exprs, ...]) -> tuple[tuple[str, ...], ...]:
+    return tuple(sorted(tuple(e.sql for e in exprs) for exprs in route))
+
+
+def _unique(streams: tuple[Stream, ...]) -> Unique | None:
+    """UNIQUE BY of the one stream that rows come from."""
+    found = [s for s in streams if s.unique is not None]
+    if found and len(streams) > 1:
+        raise QueryError(
+            f"stream {found[0].name!r} is UNIQUE BY, and merged with others: that is not there yet",
+            hint="leave UNIQUE BY out, or read the stream in a query of its own",
+        )
+    return found[0].unique if found else None
 
 
 def _keeps_keys(window: Window) -> bool:
@@ -211,35 +278,51 @@ def _needed(above: list[Filter | Project], schema: Schema) -> set[str]:
     return names
 
 
-def routable(chain: list[WindowAggregate]) -> set[str]:
+def routable(chain: list[WindowAggregate]) -> set[Exprs]:
     """The keys (as base expressions) that all windows of a chain have in common."""
     flat = flatten(chain[0].input)
-    common: set[str] | None = None
+    common: set[Exprs] | None = None
     for node in chain:
-        keys = {flat.rewrite(k).sql for k in node.keys}
+        keys = {flat.rewrite(k) for k in node.keys}
         if isinstance(node.window, RowsWindow):
-            keys &= {flat.rewrite(k).sql for k in node.window.partition_by}
+            keys &= {flat.rewrite(k) for k in node.window.partition_by}
         common = keys if common is None else common & keys
-    if flat.stream.unique is not None:  # rows that come twice must meet
-        common = (common or set()) & {e.sql for e in flat.stream.unique.by}
+    unique = _unique(flat.streams)
+    if unique is not None:  # rows that come twice must meet
+        common = (common or set()) & {(e,) for e in unique.by}
     return common or set()
 
 
-def _routes(nodes: list[Node]) -> list[tuple[Expr, ...]]:
-    """A route per query. Queries over one stream whose keys nest take the smaller key set, so that they share a stage."""
-    keys: list[tuple[str, frozenset[str]] | None] = []
+def reported(node: WindowReport) -> set[Exprs]:
+    """The keys (as base expressions) of a window that is looked at by the clock."""
+    flat = flatten(node.input)
+    keys = {flat.rewrite(e) for _, e in node.keys}
+    unique = _unique(flat.streams)
+    return keys if unique is None else keys & {(e,) for e in unique.by}
+
+
+def _routes(nodes: list[Node]) -> list[tuple[Exprs, ...]]:
+    """A route per query. Queries over the same streams whose keys nest take the smaller key set, so that they share a stage."""
+    keys: list[tuple[tuple[str, ...], frozenset[Exprs]] | None] = []
     for node in nodes:
         _, core = split_top(node)
+        if isinstance(core, WindowReport) and stateless(core.input):
+            keys.append((_names(core), frozenset(reported(core))))
+            continue
         if isinstance(core, WindowAggregate) and stateless(window_chain(core)[0].input):
-            keys.append((base_stream(core).name, frozenset(routable(window_chain(core)))))
+            keys.append((_names(core), frozenset(routable(window_chain(core)))))
         else:
             keys.append(None)
     routes = []
     for own in keys:
         smaller = [k for k in keys if own and k and k[0] == own[0] and k[1] and k[1] <= own[1]]
-        best = min(smaller, key=lambda k: (len(k[1]), sorted(k[1])), default=own)
-        routes.append(tuple(Expr(e) for e in sorted(best[1])) if best else ())
+        best = min(smaller, key=lambda k: (len(k[1]), _sorted(tuple(k[1]))), default=own)
+        routes.append(tuple(sorted(best[1], key=lambda exprs: [e.sql for e in exprs])) if best else ())
     return routes
+
+
+def _names(node: Node) -> tuple[str, ...]:
+    return tuple(s.name for s in base_streams(node))
 
 
 def lower(script: Script, type_of: Callable[[Expr, Schema], str] = guess_type) -> Lowered:
@@ -252,6 +335,6 @@ def lower(script: Script, type_of: Callable[[Expr, Schema], str] = guess_type) -
         rules += [(query.name, *change) for change in applied]
     routes = _routes(nodes)
     finishes = tuple(lowering.query(q, n, r) for q, n, r in zip(script.queries, nodes, routes, strict=True))
-    streams = tuple({base_stream(q.node).name: base_stream(q.node) for q in script.queries}.values())
+    streams = tuple({s.name: s for q in script.queries for s in base_streams(q.node)}.values())
     stages = tuple(b.build() for b in lowering.builders.values())
     return Lowered(script, streams, stages, finishes, tuple(rules))

@@ -6,6 +6,7 @@
     Tally    an aggregate state per key of a table and window: count, exact sum, moments, distinct, queue
     Metric   how a column of the result is read from tallies
     Output   the rows one query gets: columns of the event, metrics, which events, and when
+    Report   the rows of a query that looks at a window by the clock: metrics of every key in it
 
 Equal tables, vectors and tallies of different queries are one: that is how plans share their prefixes (003, 3.3.2).
 """
@@ -18,7 +19,7 @@ from enum import Enum
 from headrace.plan.expr import Expr
 from headrace.plan.query import Emit
 from headrace.plan.stream import Bound
-from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow, Window
+from headrace.plan.windows import RangeWindow, RowsWindow, Trigger, UnboundedWindow, Window
 
 
 class VectorKind(Enum):
@@ -56,10 +57,15 @@ class TableRole(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A column that every row brings along."""
+    """A column that every row brings along: an expression over the rows of each source of the stage."""
 
-    expr: Expr
+    exprs: tuple[Expr, ...]
     type: str
+
+    @property
+    def expr(self) -> Expr:
+        """The one of the first source."""
+        return self.exprs[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +137,18 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class Report:
+    """The rows of one query that looks at a window by the clock: the metrics of every key that `presence` counts in it."""
+
+    query: str
+    emit: Emit
+    trigger: Trigger
+    presence: int  # a tally: how many rows of a key are in the window
+    metrics: tuple[Metric, ...]  # the keys first, then the aggregates
+    bounds: int  # how many metrics stand before the bounds of the window
+
+
+@dataclass(frozen=True, slots=True)
 class Disorder:
     """What is declared about the order of a stream."""
 
@@ -143,12 +161,19 @@ class Disorder:
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """Where rows of a stage come from: a base stream."""
+
+    name: str
+    disorder: Disorder
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """The program of one stage."""
 
     name: str
-    stream: str
-    disorder: Disorder
+    sources: tuple[Source, ...]
     route: tuple[int, ...] | None  # inputs whose values decide the bucket; (): one bucket; None: anywhere
     inputs: tuple[Input, ...]
     keep: tuple[tuple[int, ...], ...]  # a row is wanted if, for one of these, all masks hold; none: every row
@@ -159,6 +184,18 @@ class Stage:
     outputs: tuple[Output, ...]
     unique_within: int | None = None  # rows of one number in the UNIQUE table no further apart than this are one row
     members: tuple[int, ...] = ()  # with UNIQUE: masks of the rows that are then in the stream at all
+    reports: tuple[Report, ...] = ()
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """All that is read from tallies, by any query."""
+        return (*(m for o in self.outputs for m in o.metrics), *(m for r in self.reports for m in r.metrics))
+
+    @property
+    def keeps_for(self) -> int | None:
+        """How long a key that is silent is kept, if not for ever: for the longest of its sources."""
+        found = [s.disorder.keep for s in self.sources]
+        return None if None in found else max(k for k in found if k is not None)
 
     @property
     def unique_table(self) -> int | None:
@@ -169,7 +206,7 @@ class Stage:
     @property
     def eager(self) -> bool:
         """Whether any output wants results before they are final."""
-        return any(o.emit is Emit.CHANGES for o in self.outputs)
+        return any(o.emit is Emit.CHANGES for o in self.outputs) or any(r.emit is Emit.CHANGES for r in self.reports)
 
     @property
     def keeps(self) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 from headrace.oracle.admission import Batch, Key
 from headrace.oracle.evaluate import Expected, Results, expected_after_each_batch, leaf
-from headrace.plan.nodes import Late, Rejected, Scan, base_stream
+from headrace.plan.nodes import Late, Rejected, Scan, base_streams
 from headrace.plan.query import Emit, Query, Script, has_window
 from headrace.testing.disorder import recut
 from headrace.testing.engine import Change, Engine, EngineFactory, Outputs
@@ -81,7 +81,7 @@ def check_query(
 
 def watch_losses(script: Script) -> Script:
     """The script with a query over `late(s)` and one over `rejected(s)` for each of its streams."""
-    streams = {base_stream(q.node).name: base_stream(q.node) for q in script.queries}
+    streams = {s.name: s for q in script.queries for s in base_streams(q.node)}
     taken = {q.name for q in script.queries}
     watched = [
         query
@@ -181,8 +181,8 @@ class _Checker:
         self.leaf = leaf(query.node)
         self.final = query.emit is not Emit.CHANGES
         # What cannot change may leave at once under FINAL; it must have left when the frontier has passed it.
-        stream = base_stream(query.node)
-        self.may_hurry = query.emit is Emit.FINAL and not has_window(query.node) and stream.unique is None
+        unique = any(s.unique is not None for s in base_streams(query.node))
+        self.may_hurry = query.emit is Emit.FINAL and not has_window(query.node) and not unique
         self.out: Counter[Any] = Counter()
         self.shown: dict[Any, tuple[Key, Row]] = {}
         self.last: Key | None = None

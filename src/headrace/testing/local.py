@@ -15,10 +15,10 @@ from headrace.oracle.admission import Batch, event_times
 from headrace.plan.expr import all_of
 from headrace.plan.query import Emit, Script
 from headrace.plan.stream import Stream
-from headrace.runtime.cells import read_cell, write_cells
-from headrace.runtime.clock import Header
+from headrace.runtime.cells import join_arrivals, read_cell, write_cells
+from headrace.runtime.clock import Header, Segment
 from headrace.runtime.pack import Placed, segments_of
-from headrace.runtime.processor import Result, TaskProcessor
+from headrace.runtime.processor import Arrivals, Result, TaskProcessor
 from headrace.runtime.reservoir import ChunkCache
 from headrace.runtime.save import load, save
 from headrace.stages.lower import Finish, lower
@@ -60,6 +60,14 @@ class MemoryStore:
         return sum(map(len, self.chunks.values())) + sum(map(len, self.pages.values()))
 
 
+@dataclass(slots=True)
+class _Packed:
+    """What a batch brings to one stage."""
+
+    segments: list[Segment] = field(default_factory=list)
+    rows: list[tuple[int, Arrivals]] = field(default_factory=list)  # (bucket, rows)
+
+
 class LocalEngine:
     """Runs a script batch by batch. `chunk_rows` is small, so that tests of a few rows meet sealed chunks too."""
 
@@ -85,8 +93,12 @@ class LocalEngine:
     def push(self, batch: Batch) -> Outputs:
         """Take one batch."""
         out: Outputs = {name: [] for name in self._finishes}
+        packed: dict[int, _Packed] = {s: _Packed() for s in range(len(self.lowered.stages))}
         for stream in self.lowered.streams:
-            self._push_stream(stream, batch, out)
+            self._pack(stream, batch, packed, out)
+        for (s, b), processor in self._processors.items():
+            parts = [rows for bucket, rows in packed[s].rows if bucket == b]
+            self._collect(processor.process(Header(batch.now, tuple(packed[s].segments)), join_arrivals(parts)), out)
         return self._ordered(out)
 
     def finish(self, now: int) -> Outputs:
@@ -107,7 +119,8 @@ class LocalEngine:
         heads = {key: save(p, self._stores[key]) for key, p in self._processors.items()}
         return sum(map(len, heads.values())) + sum(s.size for s in self._stores.values())
 
-    def _push_stream(self, stream: Stream, batch: Batch, out: Outputs) -> None:
+    def _pack(self, stream: Stream, batch: Batch, packed: dict[int, _Packed], out: Outputs) -> None:
+        """Bring the rows of a stream to the stages that it is a source of."""
         arrivals = batch.rows.get(stream.name, ())
         rows = normal_rows(stream.schema, [a.values for a in arrivals])
         times = event_times(stream, rows, batch.now)
@@ -122,17 +135,21 @@ class LocalEngine:
             names, [(0, int(low[segment == s][0])) for s in range(len(names))], batch.now, partitioned=True,
         )  # fmt: skip
         for s, stage in enumerate(self.lowered.stages):
-            if stage.stream != stream.name:
-                continue
-            segments, behind = segments_of(placed, stage.disorder)
-            counted = tuple(type(g)(g.partition, g.place, g.highest, int((segment == i).sum())) for i, g in enumerate(segments))
-            inputs = evaluate_batch([i.expr for i in stage.inputs], stream.schema, values)
-            same = tuple(i for i, spec in enumerate(stage.inputs) if spec.expr == stream.timestamp and spec.type == "TIMESTAMP")
-            shape, cells = write_cells(stage, inputs, same, placed, behind, self.buckets if stage.route != () else 1)
-            for b, cell in enumerate(cells):
-                rows_of = read_cell(stage, shape, segments, bytes(cell), 0) if len(cell) else None
-                result = self._processors[s, b].process(Header(batch.now, counted), rows_of)
-                self._collect(result, out)
+            for source, spec in enumerate(stage.sources):
+                if spec.name != stream.name:
+                    continue
+                found, behind = segments_of(placed, spec.disorder)
+                rows_in = [int((segment == i).sum()) for i in range(len(found))]  # rejected ones too
+                segments = [Segment(g.partition, g.place, g.highest, n, source) for g, n in zip(found, rows_in, strict=True)]
+                exprs = [i.exprs[source] for i in stage.inputs]
+                inputs = evaluate_batch(exprs, stream.schema, values)
+                kinds = [i.type for i in stage.inputs]
+                same = tuple(i for i, e in enumerate(exprs) if e == stream.timestamp and kinds[i] == "TIMESTAMP")
+                shape, cells = write_cells(stage, inputs, same, placed, behind, self.buckets if stage.route != () else 1)
+                shift = len(packed[s].segments)
+                rows_of = ((b, read_cell(stage, shape, segments, bytes(c), shift)) for b, c in enumerate(cells) if len(c))
+                packed[s].rows += rows_of
+                packed[s].segments += segments
 
     def _next_position(self, stream: str, partition: int) -> int:
         self._positions[stream, partition] += 1

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from headrace.oracle.admission import Arrival, Batch
 from headrace.plan.aggregates import FUNCTIONS, Aggregate
 from headrace.plan.expr import Expr
-from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate
+from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate, WindowReport
 from headrace.plan.query import Emit, Query, Script
 from headrace.plan.schema import Schema
 from headrace.plan.stream import Bound, FileSource, FrameSource, Stream, Unique
 from headrace.plan.time import SECOND
-from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow, Window
+from headrace.plan.windows import EveryTime, RangeWindow, RowsWindow, UnboundedWindow, Window
 from headrace.testing.rows import Row, from_micros
 
 PAYMENTS = Schema.of(
@@ -113,6 +113,33 @@ def window_aggregates(draw: st.DrawFn, below: Node, prefix: str = "a") -> Window
 
 
 @st.composite
+def window_reports(draw: st.DrawFn, below: Node) -> WindowReport:
+    """A window that is looked at by the clock: tumbling, hopping or jumping, also with looks between the times of the grid."""
+    seconds = st.sampled_from((1, 2, 3, 5, 10))
+    window = RangeWindow(draw(seconds) * SECOND + draw(st.sampled_from((0, 0, 1))), draw(st.sampled_from((0, 0, 0, 1, SECOND))))
+    trigger = EveryTime(draw(seconds) * SECOND, draw(st.sampled_from((0, 0, 0, 1, -SECOND))))
+    calls = tuple(draw(aggregates(f"r{i}")) for i in range(draw(st.integers(0, 4))))
+    where = draw(st.sampled_from((None, None, *PREDICATES)))
+    keys = tuple((e.as_column or f"_key{i}", e) for i, e in enumerate(_exprs(draw(st.sampled_from(KEYS)))))
+    return WindowReport(below, window, trigger, keys, calls, Expr.of(where) if where else None)
+
+
+@st.composite
+def report_nodes(draw: st.DrawFn, stream: Stream) -> Node:
+    """A plan with a report: filters below and above it, a projection."""
+    node: Node = Scan(stream)
+    if draw(st.integers(0, 3)) == 0:
+        node = Filter(node, Expr.of(draw(st.sampled_from(PREDICATES))))
+    report = draw(window_reports(node))
+    counted = [a.name for a in report.aggregates if a.function.name.startswith("COUNT")]
+    several = bool(counted) and draw(st.booleans())
+    above: Node = Filter(report, Expr.of(f"{counted[0]} > 1")) if several else report
+    if draw(st.booleans()):
+        above = Project(above, tuple((n, Expr.column(n)) for n in reversed(report.schema.names)))
+    return above
+
+
+@st.composite
 def nodes(draw: st.DrawFn, stream: Stream, nested: bool = True) -> Node:
     """A plan: filters, windows, windows over windows where `nested`, projections."""
     node: Node = Scan(stream)
@@ -137,7 +164,7 @@ def scripts(draw: st.DrawFn, stream: Stream | None = None, most: int = 3, nested
     stream = draw(streams()) if stream is None else stream
     queries = []
     for number in range(draw(st.integers(1, most))):
-        node = draw(nodes(stream, nested))
+        node = draw(report_nodes(stream)) if draw(st.integers(0, 3)) == 0 else draw(nodes(stream, nested))
         levels = list(Emit) if stream.delay is not Bound.UNBOUNDED else [Emit.CHANGES]
         queries.append(Query(f"q{number}", node, draw(st.sampled_from(levels))))
     if draw(st.integers(0, 4)) == 0:

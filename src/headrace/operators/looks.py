@@ -1,0 +1,94 @@
+"""Looking at a window by the clock: at which times, at which keys, and how far its rows have moved by then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headrace.kernels import reports
+from headrace.plan.windows import RangeWindow
+
+if TYPE_CHECKING:
+    from headrace.operators.moves import Moves
+    from headrace.operators.tally import CountTally, Reading
+    from headrace.plan.windows import Trigger
+    from headrace.runtime.reservoir import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What is asked of a report in one pass: the looks in start <= u < stop, at some keys (None: at all)."""
+
+    start: int
+    stop: int
+    only: np.ndarray | None = None
+
+
+@dataclass(slots=True)
+class Looks:
+    """Looks at single keys, in the order of time."""
+
+    time: np.ndarray
+    key: np.ndarray
+    entered: np.ndarray
+    left: np.ndarray
+
+    @staticmethod
+    def none() -> Looks:
+        """No looks."""
+        empty = np.empty(0, np.int64)
+        return Looks(empty, np.empty(0, np.int32), empty, empty)
+
+    def __len__(self) -> int:
+        """How many."""
+        return len(self.time)
+
+    def append(self, other: Looks) -> Looks:
+        """These, then the others."""
+        if not len(self) or not len(other):
+            return other if not len(self) else self
+        pairs = ((getattr(self, name), getattr(other, name)) for name in self.__slots__)
+        return Looks(*map(np.concatenate, pairs))
+
+
+def look(trigger: Trigger, window: RangeWindow, presence: CountTally, rows: Run, edges: dict[int, Run], ask: Ask) -> Looks:
+    """The looks that are asked for, from where the presence tally stands, while rows move through the window."""
+    enter = rows if window.lag == 0 else edges[window.lag]
+    leave = edges[window.lag + window.size]
+    at, counts = presence.at, presence.counts
+    found = reports.looks(
+        enter.ts + window.lag, at.keys(enter.columns), at.code(enter.columns),
+        leave.ts + (window.lag + window.size), at.keys(leave.columns), at.code(leave.columns),
+        counts, np.ones(len(counts), np.bool_) if ask.only is None else ask.only,
+        ask.start, ask.stop, trigger.every, trigger.origin,
+    )  # fmt: skip
+    return Looks(*found)
+
+
+@dataclass(slots=True)
+class Reads:
+    """Where a tally is read in one pass: at events and at looks of reports, merged in the order of time."""
+
+    key: np.ndarray
+    entered: np.ndarray
+    left: np.ndarray
+    parts: list[np.ndarray]  # for the events, then for each report: where its reads are
+
+    @staticmethod
+    def of(moves: Moves, keys: np.ndarray, looks: list[Looks]) -> Reads:
+        """The events of these moves first, then the looks of every report (empty for those that read other tallies)."""
+        sizes = [len(keys), *map(len, looks)]
+        key = np.concatenate([keys, *(p.key for p in looks)])
+        entered = np.concatenate([moves.enter_end, *(p.entered for p in looks)])
+        left = np.concatenate([moves.leave_end, *(p.left for p in looks)])
+        # Rows only ever move on, so both counts order the reads alike.
+        order = np.lexsort((left, entered))
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        return Reads(key[order], entered[order], left[order], np.split(place, np.cumsum(sizes)[:-1]))
+
+    def split(self, reading: Reading) -> list[Reading]:
+        """What was read, by who asked."""
+        return [{name: values[part] for name, values in reading.items()} for part in self.parts]

@@ -1,0 +1,31 @@
+"""Aggregate calls and groups, evaluated for every row of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from headrace.oracle.aggregates import aggregate
+from headrace.plan.aggregates import Aggregate
+from headrace.plan.expr import Expr
+from headrace.plan.schema import Schema
+from headrace.testing.rows import Row, group_value
+from headrace.testing.scalar import evaluate, holds
+
+
+def groups(exprs: Sequence[Expr], schema: Schema, table: Sequence[Row]) -> list[Hashable]:
+    """For every row a stand-in for its values of the expressions that compares as GROUP BY does."""
+    return [tuple(map(group_value, values)) for values in evaluate(exprs, schema, table)]
+
+
+class Call:
+    """One aggregate call with its argument and filter evaluated for every row."""
+
+    def __init__(self, call: Aggregate, schema: Schema, table: Sequence[Row], result_type: str) -> None:
+        self.function = call.function
+        self.result_type = result_type
+        self.passes = holds(call.filter, schema, table)
+        self.values = [v for (v,) in evaluate((call.argument,), schema, table)] if call.argument else [1] * len(table)
+
+    def over(self, window: Sequence[int]) -> object:
+        """Its value over the rows of a window."""
+        return aggregate(self.function, [self.values[j] for j in window if self.passes[j]], self.result_type)

@@ -1,0 +1,77 @@
+"""INSERT INTO, MERGE, and the split of a stream: `ON s INSERT INTO .. SELECT .. WHERE .., INSERT INTO ..`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.sql.expressions import scalar
+from headrace.sql.select import ends, items, select
+from headrace.sql.sinks import target
+from headrace.sql.syntax import Branch, Insert, IntoClause, Merged, Split
+
+if TYPE_CHECKING:
+    from headrace.sql.syntax import Body, Statement
+    from headrace.sql.tokens import Cursor
+
+
+def insert(cursor: Cursor) -> Statement:
+    """Read `INSERT INTO x [AS] SELECT .. | MERGE a, b | stream`."""
+    start = cursor.index
+    cursor.expect("INSERT")
+    cursor.expect("INTO")
+    clause = IntoClause(target(cursor), cursor.since(start))
+    cursor.accept("AS")
+    if cursor.at("SELECT"):
+        return select(cursor, prefix=clause)
+    found = merged(cursor) if cursor.at("MERGE") else cursor.name("SELECT, MERGE or the name of a stream")
+    emits, into = ends(cursor, clause, nested=False)
+    return Insert(found, emits, into, cursor.since(start))
+
+
+def merge(cursor: Cursor) -> Statement:
+    """Read `MERGE a, b, c [EMIT ..] [INTO ..]`."""
+    start = cursor.index
+    found = merged(cursor)
+    emits, into = ends(cursor, None, nested=False)
+    return Insert(found, emits, into, cursor.since(start))
+
+
+def merged(cursor: Cursor) -> Merged:
+    """Read `MERGE a, b, c`."""
+    start = cursor.index
+    cursor.expect("MERGE")
+    streams = [cursor.name("the name of a stream")]
+    while cursor.accept(","):
+        streams.append(cursor.name("the name of a stream"))
+    if len(streams) < 2:
+        raise cursor.expected("',' and another stream")
+    return Merged(tuple(streams), cursor.since(start))
+
+
+def body(cursor: Cursor) -> Body:
+    """Read what a derived stream is made of: `SELECT ..`, `MERGE a, b` or the name of a stream."""
+    if cursor.at("SELECT"):
+        return select(cursor, nested=True)
+    return merged(cursor) if cursor.at("MERGE") else cursor.name("SELECT, MERGE or the name of a stream")
+
+
+def split(cursor: Cursor) -> Statement:
+    """Read a split; a comma between branches may be left out, as the paper does."""
+    start = cursor.index
+    cursor.expect("ON")
+    stream = cursor.name("the name of a stream")
+    branches = [_branch(cursor)]
+    while cursor.accept(",") or cursor.at("INSERT"):
+        branches.append(_branch(cursor))
+    return Split(stream, tuple(branches), cursor.since(start))
+
+
+def _branch(cursor: Cursor) -> Branch:
+    start = cursor.index
+    cursor.expect("INSERT")
+    cursor.expect("INTO")
+    clause = IntoClause(target(cursor), cursor.since(start))
+    cursor.expect("SELECT")
+    found = items(cursor, ("WHERE", "INSERT INTO"))
+    where = scalar(cursor, "a condition", ("INSERT INTO",)) if cursor.accept("WHERE") else None
+    return Branch(clause, found, where, cursor.since(start))
