@@ -40,4 +40,4 @@ def _some(keys: np.ndarray, active: np.ndarray, ends: np.ndarray) -> tuple[np.nd
     chosen = active[keys]
     before = np.zeros(len(keys) + 1, np.int64)
     np.cumsum(chosen, out=before[1:])
-    return np.flatnonzero(chosen), before[ends]
+    return chosen.nonzero()[0], before[ends]

@@ -45,9 +45,9 @@ def range_moves(window: RangeWindow, events: Run, edges: dict[int, Run]) -> Move
     else:
         edge = edges[window.lag]
         enter, enter_row = edge.columns, edge.numbers
-        enter_end = np.searchsorted(edge.ts, events.ts - window.lag, side="right")
+        enter_end = edge.ts.searchsorted(events.ts - window.lag, side="right")
     edge = edges[window.lag + window.size]
-    leave_end = np.searchsorted(edge.ts, events.ts - (window.lag + window.size), side="right")
+    leave_end = edge.ts.searchsorted(events.ts - (window.lag + window.size), side="right")
     return Moves(enter, enter_row, enter_end, edge.columns, edge.numbers, leave_end)
 
 

@@ -57,7 +57,7 @@ class Clock:
     @property
     def latest(self) -> int:
         """How far time is for results that need not be final: the largest time seen, or the frontier if that is further."""
-        return max([self.frontier, *self.highest.values()])
+        return max(self.frontier, *self.highest.values()) if self.highest else self.frontier
 
     def thresholds(self, header: Header) -> np.ndarray:
         """For every segment, in the order of the header: rows below this time are late, whatever else."""
@@ -126,25 +126,26 @@ class Clocks:
     def __init__(self, stage: Stage) -> None:
         """At the beginning of time."""
         self.sources = [Clock(source.disorder) for source in stage.sources]
+        self._one = len(self.sources) == 1
 
     @property
     def frontier(self) -> int:
         """Up to where the input of all sources is complete."""
-        return min(c.frontier for c in self.sources)
+        return self.sources[0].frontier if self._one else min(c.frontier for c in self.sources)
 
     @property
     def final_before(self) -> int:
         """Results at times below this are final."""
-        return min(c.final_before for c in self.sources)
+        return self.sources[0].final_before if self._one else min(c.final_before for c in self.sources)
 
     @property
     def latest(self) -> int:
         """How far time is for results that need not be final."""
-        return min(c.latest for c in self.sources)
+        return self.sources[0].latest if self._one else min(c.latest for c in self.sources)
 
     def thresholds(self, header: Header) -> np.ndarray:
         """For every segment, in the order of the header: rows below this time are late, whatever else."""
-        if len(self.sources) == 1:
+        if self._one:
             return self.sources[0].thresholds(header)
         bounds = np.empty(len(header.segments), np.int64)
         for number, clock in enumerate(self.sources):
@@ -155,7 +156,7 @@ class Clocks:
     def advance(self, header: Header) -> None:
         """Take in a batch."""
         for number, clock in enumerate(self.sources):
-            clock.advance(header if len(self.sources) == 1 else _of_source(header, number))
+            clock.advance(header if self._one else _of_source(header, number))
 
     def dump(self) -> list[dict[str, object]]:
         """The state, as what JSON can hold."""

@@ -35,7 +35,7 @@ def plan(
     stage: Stage, output: Output, old: Rows, new: Rows, removed: np.ndarray, is_new: np.ndarray, capacities: list[int]
 ) -> Plan:
     """The rows to read for one output."""
-    fresh, gone = np.flatnonzero(is_new), np.flatnonzero(removed)
+    fresh, gone = is_new.nonzero()[0], removed.nonzero()[0]
     if len(fresh) == 0 and len(gone) == 0:
         return nothing()
     first_old = min(_before(fresh, is_new), int(gone[0]) if len(gone) else len(old))
@@ -54,7 +54,7 @@ def plan(
         maybe_new |= marked[new.columns[table][first_old:]]
     maybe_old |= removed[first_old:]
     maybe_new |= is_new[first_old:]
-    return Plan(np.flatnonzero(maybe_old) + first_old, np.flatnonzero(maybe_new) + first_old)
+    return Plan(maybe_old.nonzero()[0] + first_old, maybe_new.nonzero()[0] + first_old)
 
 
 def _before(fresh: np.ndarray, is_new: np.ndarray) -> int:
@@ -87,7 +87,7 @@ def differences(
             changed |= a.take(in_old).differs(b.take(in_new))
         take_back[in_old[~changed]] = False
         say[in_new[~changed]] = False
-    return np.flatnonzero(take_back), np.flatnonzero(say)
+    return take_back.nonzero()[0], say.nonzero()[0]
 
 
 def _same_rows(old: Rows, new: Rows, rows: Plan) -> tuple[np.ndarray, np.ndarray]:

@@ -120,13 +120,13 @@ class Evaluator:
 
     def temporary(self, zone: Run, start: int, events: np.ndarray, asks: Asks = ()) -> list[Reading]:
         """Read the given events among the rows of the zone from `start` on, and leave the state as it was."""
-        stop = max([START_OF_TIME, *(a.stop for ask in asks for a in ask)])
-        self.looks = [Looks.none() for _ in self.stage.reports]
+        stop = max((a.stop for ask in asks for a in ask), default=START_OF_TIME)
         if len(events) == 0 and stop == START_OF_TIME:
+            self.looks = [Looks.none() for _ in self.stage.reports]
             self.reported = [[{} for _ in self.tallies] for _ in self.stage.reports]
             return [{} for _ in self.tallies]
         rows = Run(zone.first + start, zone.ts[start:], [c[start:] for c in zone.columns])
-        last = int(np.searchsorted(rows.ts, stop)) if stop > START_OF_TIME else 0
+        last = int(rows.ts.searchsorted(stop)) if stop > START_OF_TIME else 0
         last = max(last, int(events[-1]) + 1 if len(events) else 0)
         rows = Run(rows.first, rows.ts[:last], [c[:last] for c in rows.columns])
         edges = self._read_edges(zone, max(stop, int(rows.ts[-1]) if last else START_OF_TIME))
@@ -149,6 +149,8 @@ class Evaluator:
 
     def _reads(self, spec: Tally, moves: Moves, keys: np.ndarray) -> Reads | None:
         """Where to read a tally, if any report reads it; else it is read at the events alone."""
+        if not self.stage.reports:
+            return None
         mine = []
         for report, looks in zip(self.stage.reports, self.looks, strict=True):
             of = self.stage.tallies[report.presence]
@@ -162,7 +164,7 @@ class Evaluator:
     def _until(self, row: int, bound: int, zone: Run) -> Run:
         runs = self.reservoir.until(row, bound) if row < self.reservoir.count else []
         at = runs[-1].first + len(runs[-1].ts) if runs else row
-        start, stop = at - zone.first, int(np.searchsorted(zone.ts, bound, side="right"))
+        start, stop = at - zone.first, int(zone.ts.searchsorted(bound, side="right"))
         if start >= 0 and stop > start:
             runs.append(Run(at, zone.ts[start:stop], [c[start:stop] for c in zone.columns]))
         return join(runs, row, self.layout)

@@ -158,7 +158,7 @@ class TaskProcessor:
         self.zone = self.zone.slice(final, len(self.zone))
 
     def _final_rows(self, zone: Zone) -> int:
-        return int(np.searchsorted(zone.rows.ts, self.clock.final_before, side="left"))
+        return int(zone.rows.ts.searchsorted(self.clock.final_before, side="left"))
 
     # ---- queries with windows -------------------------------------------------------------------------------------
 
@@ -170,22 +170,22 @@ class TaskProcessor:
                 self._renumber(table, new.rows.columns[table])
         self.evaluator.grow()
         plans = [self._plan(i, o, old, new, removed, is_new) for i, o in enumerate(self.stage.outputs)]
-        reporting = Reporting(self.stage, self.tables, self.evaluator, times)
-        before = self._read_old(old, plans, reporting.note(old, new, removed, is_new))
-        was = reporting.said()
+        reporting = Reporting(self.stage, self.tables, self.evaluator, times) if self.stage.reports else None
+        before = self._read_old(old, plans, reporting.note(old, new, removed, is_new) if reporting else ())
         final = self._final_rows(new)
         first = self.evaluator.next_row
         zone = Run(first, new.rows.ts, new.rows.columns)
         done = _union([np.arange(final)] if self._any_final() else [p.new[p.new < final] for p in plans])
         # Rows may still come at the frontier itself, so what leaves only after it must stay.
-        last = int(new.rows.ts[-1]) if len(new) else times.frontier
-        drain = self.clock.frontier if self.clock.frontier < END_OF_TIME else reporting.drain(last)
-        early = self.evaluator.permanent(zone, final, done, drain, reporting.final_asks())
-        reported_early = reporting.said()
+        drain: int | None = times.next_frontier
+        if drain == END_OF_TIME:
+            drain = reporting.drain(int(new.rows.ts[-1]) if len(new) else times.frontier) if reporting else None
+        early = self.evaluator.permanent(zone, final, done, drain, reporting.final_asks() if reporting else ())
         late_events = _union([p.new[p.new >= final] - final for p in plans])
-        late = self.evaluator.temporary(zone, final, late_events, reporting.open_asks())
+        late = self.evaluator.temporary(zone, final, late_events, reporting.open_asks() if reporting else ())
         self._emit(result, plans, old, new, final, before, (done, early), (late_events + final, late))
-        result.changes += reporting.emit(was, reported_early, reporting.said())
+        if reporting:
+            result.changes += reporting.emit()
         if self.evaluator.stores_rows:
             self.reservoir.append(new.rows.slice(0, final))
         self.evaluator.settle(final)
@@ -292,7 +292,7 @@ class TaskProcessor:
                 self._emit_rows(result, output, new, rows, self._metrics(output, early, rows), 1)
                 continue
             plan = plans[i]
-            split = int(np.searchsorted(plan.new, final))
+            split = int(plan.new.searchsorted(final))
             parts = [self._metrics(output, early, plan.new[:split]), self._metrics(output, late, plan.new[split:])]
             now = [a.append(b) for a, b in zip(*parts, strict=True)]
             was = self._metrics(output, before, plan.old)
@@ -305,7 +305,7 @@ class TaskProcessor:
         read, values = readings
         if len(events) == 0:
             return [MetricColumn(np.empty(0, np.int64), np.empty(0, np.bool_)) for _ in output.metrics]
-        place = np.searchsorted(read, events)
+        place = read.searchsorted(events)
         columns = [metric_column(self.stage, m, values) for m in output.metrics]
         return columns if len(events) == len(read) else [c.take(place) for c in columns]
 

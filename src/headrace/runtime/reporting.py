@@ -61,6 +61,7 @@ class Reporting:
         """Before anything has moved."""
         self.stage, self.tables, self.evaluator, self.times = stage, tables, evaluator, times
         self.changed: list[tuple[int, np.ndarray] | None] = [None for _ in stage.reports]  # since when, and which keys
+        self._heard: list[list[Said]] = []  # what was said before, what is final, what is still open
 
     def note(self, old: Zone, new: Zone, removed: np.ndarray, is_new: np.ndarray) -> Asks:
         """Find what the rows of this batch may change. Gives what must be read again as it was."""
@@ -76,12 +77,14 @@ class Reporting:
         return [() if c is None else _asks((c[0], self.times.clock, c[1])) for c in self.changed]
 
     def final_asks(self) -> Asks:
-        """The looks that the frontier passes in this batch."""
+        """The looks that the frontier passes in this batch; the pass before was over what had been said."""
+        self._hear()
         t = self.times
         return [self._between(i, r, t.frontier, t.next_frontier) for i, r in enumerate(self.stage.reports)]
 
     def open_asks(self) -> Asks:
-        """The looks that the clock has passed, but not the frontier."""
+        """The looks that the clock has passed, but not the frontier; the pass before was over the final ones."""
+        self._hear()
         t = self.times
         return [
             self._between(i, r, t.next_frontier, t.next_clock) if r.emit is Emit.CHANGES else ()
@@ -103,17 +106,18 @@ class Reporting:
         reach = max(_window(self.stage, r).size + _window(self.stage, r).lag + r.trigger.every for r in self.stage.reports)
         return max(last_row, self.times.clock if self.times.clock < END_OF_TIME else last_row) + reach
 
-    def said(self) -> list[Said]:
-        """What the reports say at the looks of the last pass."""
-        return [
+    def _hear(self) -> None:
+        """Remember what the reports say at the looks of the last pass."""
+        self._heard.append([
             Said(looks, [metric_column(self.stage, m, readings) for m in report.metrics] if len(looks) else [])
             for report, looks, readings in zip(self.stage.reports, self.evaluator.looks, self.evaluator.reported, strict=True)
-        ]
+        ])  # fmt: skip
 
-    def emit(self, was: list[Said], final: list[Said], still_open: list[Said]) -> list[tuple[str, Changes]]:
-        """The changes of every report."""
+    def emit(self) -> list[tuple[str, Changes]]:
+        """The changes of every report, after the pass over open looks."""
+        self._hear()
         out = []
-        for report, old, early, late in zip(self.stage.reports, was, final, still_open, strict=True):
+        for report, old, early, late in zip(self.stage.reports, *self._heard, strict=True):
             now = early.append(late)
             take_back, say = _differences(old, now)
             out += self._changes(report, old, take_back, -1) + self._changes(report, now, say, 1)

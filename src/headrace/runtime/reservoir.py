@@ -142,23 +142,23 @@ class Reservoir:
     def load_ahead(self, row: int) -> None:
         """Have the chunk that holds this row in the cache when it is asked for."""
         if row < self.open.first and len(self.first) and self.cache.size > 0:
-            self._chunk(int(np.searchsorted(self.first, row, side="right")) - 1, ahead=True)
+            self._chunk(int(self.first.searchsorted(row, side="right")) - 1, ahead=True)
 
     def until(self, row: int, bound: int) -> list[Run]:
         """Rows from number `row` on, as long as their time is at most `bound`."""
         runs: list[Run] = []
-        index = int(np.searchsorted(self.first, row, side="right")) - 1 if row < self.open.first else len(self.first)
+        index = int(self.first.searchsorted(row, side="right")) - 1 if row < self.open.first else len(self.first)
         while index < len(self.first):
             ts, columns = self._chunk(index)
             start = row - int(self.first[index])
-            stop = len(ts) if self.last_ts[index] <= bound else int(np.searchsorted(ts, bound, side="right"))
+            stop = len(ts) if self.last_ts[index] <= bound else int(ts.searchsorted(bound, side="right"))
             if stop > start:
                 runs.append(Run(row, ts[start:stop], [c[start:stop] for c in columns]))
                 row += stop - start
             if stop < len(ts):
                 return runs
             index += 1
-        start, stop = row - self.open.first, int(np.searchsorted(self.open.ts, bound, side="right"))
+        start, stop = row - self.open.first, int(self.open.ts.searchsorted(bound, side="right"))
         if stop > start:
             runs.append(Run(row, self.open.ts[start:stop], [c[start:stop] for c in self.open.columns]))
         return runs
@@ -167,7 +167,7 @@ class Reservoir:
         """Rows by number, row..stop (those that are here)."""
         runs = []
         while row < min(stop, self.open.first):
-            index = int(np.searchsorted(self.first, row, side="right")) - 1
+            index = int(self.first.searchsorted(row, side="right")) - 1
             ts, columns = self._chunk(index)
             start = row - int(self.first[index])
             take = min(stop - row, len(ts) - start)
@@ -181,7 +181,7 @@ class Reservoir:
     def drop_before(self, row: int) -> None:
         """Let go of chunks whose rows all lie before this one. The open chunk is cut too."""
         ends = np.append(self.first[1:], self.open.first)
-        gone = int(np.searchsorted(ends, row, side="right")) if len(self.first) else 0
+        gone = int(ends.searchsorted(row, side="right")) if len(self.first) else 0
         for chunk in range(self.first_chunk, self.first_chunk + gone):
             self.store.delete(chunk)
             self.cache.forget((self.owner, chunk))

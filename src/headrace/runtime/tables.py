@@ -49,7 +49,7 @@ class KeyTable:
     def number(self, high: np.ndarray, low: np.ndarray) -> np.ndarray:
         """The numbers of these keys, new ones included."""
         out = self.find(high, low)
-        fresh = np.flatnonzero(out < 0)
+        fresh = (out < 0).nonzero()[0]
         if len(fresh):
             out[fresh] = self._add(high[fresh], low[fresh])
         return out
@@ -140,7 +140,7 @@ class ValueTable(KeyTable):
         """The numbers of these values; new values are kept."""
         known = self.find(high, low)
         numbers = self.number(high, low)
-        fresh = np.flatnonzero(known < 0)
+        fresh = (known < 0).nonzero()[0]
         if len(fresh):
             new, first = np.unique(numbers[fresh], return_index=True)
             self.place = _room(self.place, self.capacity)
