@@ -8,8 +8,10 @@ import typer
 
 from headrace.cli.bench import PASS_ON, bench
 from headrace.cli.demo import demo
+from headrace.cli.fmt import fmt
 from headrace.cli.generate import generate
 from headrace.cli.run import run
+from headrace.cli.shell import shell
 from headrace.cli.show import check, explain
 
 app = typer.Typer(
@@ -52,8 +54,10 @@ def headrace(
 
 
 app.command()(run)
+app.command()(shell)
 app.command()(check)
 app.command()(explain)
+app.command()(fmt)
 app.command()(generate)
 app.command()(demo)
 app.command(context_settings=PASS_ON)(bench)

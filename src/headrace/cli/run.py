@@ -17,6 +17,7 @@ from headrace.runtime.events import ProgressEvent, RowsEvent
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from headrace.plan.query import Script
     from headrace.runtime.events import Event
 
 POLL_S = 0.2
@@ -66,21 +67,27 @@ def run(
       0 done, 1 the data or the run failed, 2 the script is wrong, 130 Ctrl-C
     """
     with reported(verbose):
-        plan = load(script)
-        printer = row_printer(plan, json)
-        progress = Progress(quiet)
-        from headrace.spark.run import start_script
-
-        with Interrupts() as interrupts, progress.shown():
-            handle = start_script(plan, checkpoint, follow, verbose)
-            stopped = follow_run(handle, printer.show, progress, interrupts)
-        if stopped:
-            progress.finish("stopped")
+        interrupts = Interrupts()
+        if run_plan(load(script), interrupts, checkpoint, follow, json=json, quiet=quiet, verbose=verbose):
             say(_how_to_resume(script, follow, checkpoint))
             raise typer.Exit(INTERRUPTED)
-        if handle.error is not None:
-            raise handle.error
-        progress.finish()
+
+
+def run_plan(
+    plan: Script, interrupts: Interrupts, checkpoint: str | None, follow: bool, *, json: bool, quiet: bool, verbose: bool
+) -> bool:
+    """Run a script and show what comes out of it; True if Ctrl-C ended it."""
+    printer = row_printer(plan, json)
+    progress = Progress(quiet)
+    from headrace.spark.run import start_script
+
+    with interrupts, progress.shown():
+        handle = start_script(plan, checkpoint, follow, verbose)
+        stopped = follow_run(handle, printer.show, progress, interrupts)
+    if not stopped and handle.error is not None:
+        raise handle.error
+    progress.finish("stopped" if stopped else "")
+    return stopped
 
 
 def follow_run(handle: Handle, show: Callable[[RowsEvent], None], progress: Progress, interrupts: Interrupts) -> bool:

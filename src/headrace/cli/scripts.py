@@ -24,10 +24,15 @@ def load(path: str) -> Script:
     script: Script = parse_script(text, name)
     if not script.queries:
         raise QueryError("it declares streams but asks for nothing", where=name, hint="add a SELECT")
+    check_options(script)
+    return script
+
+
+def check_options(script: Script) -> None:
+    """Refuse a bad option of a generator before anything runs."""
     for stream in script.streams:
         if isinstance(stream.source, GenerateSource):
-            parse_options(stream.source.kind, stream.source.options)  # so that `check` finds a bad option too
-    return script
+            parse_options(stream.source.kind, stream.source.options)
 
 
 def read(path: str) -> tuple[str, str]:
