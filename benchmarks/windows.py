@@ -8,27 +8,41 @@ from pathlib import Path
 
 from rich.table import Table
 
-from . import command, report, window_counts, window_sizes
+from . import command, report, window_counts, window_kinds, window_sizes
 from .report import Result
 
-BOTH = ("sizes", "counts")
+PARTS = ("sizes", "counts", "kinds")
 COUNT_ROWS = 1_000_000
 
 
 def main(options: argparse.Namespace) -> None:
     log = command.Log()
-    sizes, counts = [], []
+    sizes: list[Result] = []
+    counts: list[Result] = []
+    kinds: list[Result] = []
     if "sizes" in options.parts:
         points = list(window_sizes.points(command.rows_of(options), options.cards, options.streams))
         sizes = window_sizes.measure(log, points, 1 if options.quick else options.repeat)
     if "counts" in options.parts:
         rows = options.count_rows or COUNT_ROWS // (20 if options.quick else 1)
         counts = window_counts.measure(log, rows, options.cards, options.caches)
+    if "kinds" in options.parts:
+        kinds = window_kinds.measure(log, command.rows_of(options), options.cards, options.hop_shrink)
     plot = command.file_for(options, "png")
     draw(sizes, counts, plot)
-    targets = window_sizes.targets(sizes) + window_counts.targets(counts)
-    tables = [sizes_table(sizes)] * bool(sizes) + [counts_table(counts)] * bool(counts)
-    command.finish(log, options, [*sizes, *counts], targets, *tables, plot=plot)
+    targets = window_sizes.targets(sizes) + window_counts.targets(counts) + window_kinds.targets(kinds)
+    tables = [sizes_table(sizes)] * bool(sizes) + [counts_table(counts)] * bool(counts) + [kinds_table(kinds)] * bool(kinds)
+    command.finish(log, options, [*sizes, *counts, *kinds], targets, *tables, plot=plot)
+
+
+def kinds_table(results: Sequence[Result]) -> Table:
+    table = Table(title="kinds of windows: SUM and COUNT per card")
+    table.add_column("")
+    for heading in ("rows", "seconds", "events/s"):
+        table.add_column(heading, justify="right")
+    for r in results:
+        table.add_row(r.name, f"{r.rows:,}", f"{r.seconds:.1f}", f"{r.events_per_second:,.0f}")
+    return table
 
 
 def sizes_table(results: Sequence[Result]) -> Table:
@@ -87,9 +101,10 @@ def draw(sizes: Sequence[Result], counts: Sequence[Result], path: Path) -> None:
 if __name__ == "__main__":
     arguments = command.parser("windows", __doc__.splitlines()[0], rows=4_000_000)
     arguments.add_argument("--cards", type=int, default=100_000)
-    arguments.add_argument("--parts", nargs="+", choices=BOTH, default=BOTH)
+    arguments.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     arguments.add_argument("--streams", nargs="+", choices=window_sizes.STREAMS, default=window_sizes.STREAMS)
     arguments.add_argument("--repeat", type=int, default=3, help="runs of each window size; the fastest counts")
+    arguments.add_argument("--hop-shrink", type=int, default=10, help="hopping windows get one in so many rows")
     arguments.add_argument("--count-rows", type=int, help=f"payments for each number of windows (default {COUNT_ROWS:,})")
     arguments.add_argument(
         "--caches", type=int, nargs="+", default=window_counts.CACHES, help="chunks that a worker keeps decoded (default 256 32)"

@@ -1,0 +1,69 @@
+"""What a kind of window costs beside the sliding window, and beside Spark's own `window()` on the same rows.
+
+Headrace reports with EMIT FINAL, as Spark does in append mode: a row per card and window, once it is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import engine
+from .command import DATA, Log
+from .payments import Payments, ensure
+from .report import Result, Target
+from .rivals import spark_native
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TUMBLING, HOPPING = "tumbling 1 min", "hopping 60 min by 1 min"
+WINDOWS = {TUMBLING: "SIZE 1 MINUTE", HOPPING: "SIZE 60 MINUTES EVERY 1 MINUTE"}
+SLIDING = "sliding 60 min"
+Run = Callable[["SparkSession", Path], Result]
+
+
+def measure(log: Log, rows: int, cards: int, hop_shrink: int) -> list[Result]:
+    """Every engine once untimed, then once; hopping windows on fewer rows, because Spark makes 60 of each."""
+    spec = Payments(rows, files=10, cards=cards)
+    few = spec.shrink(max(rows // hop_shrink, 100))
+    plan: list[tuple[str, Payments, Run]] = [
+        (f"headrace {SLIDING}", spec, lambda s, d: engine.sliding(s, d)),
+        (f"headrace {TUMBLING}", spec, ours(TUMBLING)),
+        (f"spark {TUMBLING}", spec, lambda s, d: spark_native.hopping(s, d, 60, 1)),
+        (f"headrace {HOPPING}", few, ours(HOPPING)),
+        (f"spark {HOPPING}", few, lambda s, d: spark_native.hopping(s, d)),
+    ]
+    spark = engine.session()
+    out = []
+    for name, what, run in plan:
+        data = ensure(what, DATA)
+        run(spark, data)
+        found = run(spark, data)
+        out.append(Result(name, found.rows, found.seconds, {**found.details, "kind": name.split(" ", 1)[1]}))
+        log.say(f"{name}: {found.events_per_second:,.0f} events/s")
+    spark.stop()
+    return out
+
+
+def ours(kind: str) -> Run:
+    """The window with our words."""
+    select = f"""SELECT card, window_end, SUM(amount) AS total, COUNT(*) AS n
+        FROM payments [{WINDOWS[kind]}] GROUP BY card EMIT FINAL"""
+
+    def run(spark: SparkSession, data: Path) -> Result:
+        return spark_native.run_to_end(kind, engine.results(spark, engine.script(data, select)), "append")
+
+    return run
+
+
+def targets(results: Sequence[Result]) -> list[Target]:
+    """Tumbling at least as fast as Spark's own, hopping at least ten times."""
+    rate = {r.name: r.events_per_second for r in results}
+    if not rate:
+        return []
+    return [
+        Target(f"{kind}, of Spark's own", rate[f"headrace {kind}"] / rate[f"spark {kind}"], bound)
+        for kind, bound in ((TUMBLING, 1.0), (HOPPING, 10.0))
+    ]
