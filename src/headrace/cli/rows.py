@@ -5,16 +5,17 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Protocol
 
+import pyarrow as pa
 from rich.table import Table
 from rich.text import Text
 
 from headrace.changes.text import cell_text, is_number, json_text
 from headrace.cli.consoles import out
 from headrace.plan.query import ConsoleSink, StreamSink
+from headrace.runtime.events import RowsEvent
 
 if TYPE_CHECKING:
     from headrace.plan.query import Script
-    from headrace.runtime.events import RowsEvent
 
 _OP_STYLES = {"+": "green", "-": "red"}
 
@@ -82,3 +83,12 @@ def row_printer(script: Script, as_json: bool) -> RowPrinter:
     """Tables on a terminal, JSON lines when piped or asked for."""
     shown = [q for q in script.queries if isinstance(q.sink, ConsoleSink | StreamSink)]
     return JsonLines(several=len(shown) > 1) if as_json or not sys.stdout.isatty() else Tables()
+
+
+def show_answers(script: Script, as_json: bool) -> None:
+    """What SHOW and DESCRIBE of a script say."""
+    printer = JsonLines(several=len(script.answers) > 1) if as_json or not sys.stdout.isatty() else Tables()
+    for answer in script.answers:
+        columns = [pa.array([row[i] for row in answer.rows], pa.string()) for i in range(len(answer.columns))]
+        batch = pa.RecordBatch.from_arrays(columns, list(answer.columns))
+        printer.show(RowsEvent(answer.title, answer.columns, batch))

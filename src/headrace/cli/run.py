@@ -10,7 +10,7 @@ from headrace.cli.consoles import say
 from headrace.cli.failures import INTERRUPTED, reported
 from headrace.cli.interrupts import Interrupts
 from headrace.cli.progress import Progress
-from headrace.cli.rows import row_printer
+from headrace.cli.rows import row_printer, show_answers
 from headrace.cli.scripts import load
 from headrace.runtime.events import ProgressEvent, RowsEvent
 
@@ -77,6 +77,9 @@ def run_plan(
     plan: Script, interrupts: Interrupts, checkpoint: str | None, follow: bool, *, json: bool, quiet: bool, verbose: bool
 ) -> bool:
     """Run a script and show what comes out of it; True if Ctrl-C ended it."""
+    show_answers(plan, json)
+    if plan.answers and not plan.queries:
+        return False
     printer = row_printer(plan, json)
     progress = Progress(quiet)
     from headrace.spark.run import start_script

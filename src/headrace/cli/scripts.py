@@ -22,7 +22,7 @@ def load(path: str) -> Script:
     if not text.strip():
         raise QueryError("there is nothing in it", where=name, hint="write a CREATE STREAM and a SELECT; see docs/language.md")
     script: Script = parse_script(text, name)
-    if not script.queries:
+    if not script.queries and not script.answers:
         raise QueryError("it declares streams but asks for nothing", where=name, hint="add a SELECT")
     check_options(script)
     return script

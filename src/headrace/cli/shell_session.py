@@ -68,6 +68,9 @@ class Session:
         except SqlError as error:
             raise self._moved(error, text, place) from error
         check_options(script)
+        if script.answers:
+            self.run(replace(script, queries=()))
+            return
         asked = [query for query in script.queries if query.name not in self._kept]
         if all(map(self._fills, asked)):
             self._remember(written, script)

@@ -97,11 +97,21 @@ def has_window(node: Node) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What SHOW and DESCRIBE say: a small table."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Script:
     """All queries that run together, and every stream that was declared."""
 
     queries: tuple[Query, ...]
     streams: tuple[Stream, ...] = ()
+    answers: tuple[Answer, ...] = ()  # to SHOW and DESCRIBE
 
     def __post_init__(self) -> None:
         """Names identify outputs and their state."""

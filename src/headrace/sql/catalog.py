@@ -22,6 +22,7 @@ class Fill:
     """A stream without a source: what is put into it, bound when it is first read."""
 
     name: str
+    schema: Schema
     parts: list[Statement | Branch]
     make: Callable[[], Node]
     node: Node | None = None

@@ -10,16 +10,30 @@ from headrace.plan.query import ConsoleSink, Emit, FileSink, Query, Script, Stre
 from headrace.sql.bind_create import bind_derived, bind_schema, bind_stream, shape_of
 from headrace.sql.bind_fill import bind_body, bind_branches, conform, merge_all
 from headrace.sql.catalog import Catalog, Fill
+from headrace.sql.catalog_statements import answer_describe, answer_show, take_back
 from headrace.sql.errors import Text
 from headrace.sql.scope import find_over
 from headrace.sql.statements import statements
-from headrace.sql.syntax import CreateDerived, CreateEmpty, CreateSchema, CreateStream, Insert, Item, Name, Select, Split
+from headrace.sql.syntax import (
+    CreateDerived,
+    CreateEmpty,
+    CreateSchema,
+    CreateStream,
+    Describe,
+    Drop,
+    Insert,
+    Item,
+    Name,
+    Select,
+    Show,
+    Split,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from headrace.plan.nodes import Node
-    from headrace.plan.query import Sink
+    from headrace.plan.query import Answer, Sink
     from headrace.plan.schema import Schema
     from headrace.sql.errors import Span
     from headrace.sql.syntax import Branch, EmitClause, IntoClause, Statement
@@ -44,12 +58,12 @@ def parse_script(
     catalog = Catalog(source, streams=dict(streams or {}), frames=dict(frames or {}))
     binding = _Binding(catalog, statements(source))
     for statement in binding.statements:
-        place = statement.span if isinstance(statement, Select | Insert | Split) else statement.name.span
+        place = statement.span if isinstance(statement, Select | Insert | Split | Show) else statement.name.span
         with source.at(place):  # whatever has no place of its own
             binding.bind(statement)
     queries = tuple(binding.queries)
     read = [stream for q in queries for stream in base_streams(q.node)]
-    return Script(queries, tuple(dict.fromkeys((*catalog.base, *read))))
+    return Script(queries, tuple(dict.fromkeys((*catalog.base, *read))), tuple(binding.answers))
 
 
 class _Binding:
@@ -58,6 +72,7 @@ class _Binding:
     def __init__(self, catalog: Catalog, found: Sequence[Statement]) -> None:
         self.catalog, self.statements = catalog, found
         self.queries: list[Query] = []
+        self.answers: list[Answer] = []
 
     def bind(self, statement: Statement) -> None:
         match statement:
@@ -69,6 +84,12 @@ class _Binding:
                 bind_derived(statement, self.catalog)
             case CreateEmpty():
                 self._declare(statement)
+            case Show():
+                self.answers.append(answer_show(statement, self.catalog, self.queries))
+            case Describe():
+                self.answers.append(answer_describe(statement, self.catalog))
+            case Drop():
+                take_back(statement, self.catalog, self.queries)
             case Select():
                 self._query(lambda: bind_body(statement, self.catalog), statement.into, statement.emit, statement)
             case Insert(body=body):
@@ -87,7 +108,7 @@ class _Binding:
             return merge_all([conform(node, schema, catalog, span) for node, span in parts])
 
         fills = [s for s in self.statements if name.text.lower() in _targets(s)]
-        catalog.add_fill(name, Fill(name.text, list(fills), make))
+        catalog.add_fill(name, Fill(name.text, schema, list(fills), make))
 
     def _into(self, name: str) -> list[tuple[Node, Span]]:
         """All that the script puts into a stream, in the order of the statements."""

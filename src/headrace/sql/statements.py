@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot.tokenizer_core import TokenType
 
+from headrace.sql.catalog_statements import describe, drop, show
 from headrace.sql.create import create
 from headrace.sql.errors import Span
 from headrace.sql.inserts import insert, merge, split
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 
 STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "CREATE": create, "SELECT": select, "INSERT": insert, "MERGE": merge, "ON": split,
+    "SHOW": show, "DESCRIBE": describe, "DROP": drop,
 }  # fmt: skip
-NOT_YET = ("EVENT", "DROP", "SHOW", "DESCRIBE", "WITH")
+NOT_YET = ("EVENT", "WITH")
 
 
 def statements(text: Text) -> list[Statement]:
@@ -59,4 +61,4 @@ def _statement(cursor: Cursor) -> Statement:
             raise cursor.error(
                 f"{word} is not there yet", hint="there are CREATE, SELECT, INSERT INTO, MERGE and ON .. INSERT INTO"
             )
-    raise cursor.expected("a statement: CREATE, SELECT, INSERT, MERGE or ON", near=(*STATEMENTS, *NOT_YET))
+    raise cursor.expected("a statement: CREATE, SELECT, INSERT, MERGE, ON, SHOW, DESCRIBE or DROP", near=(*STATEMENTS, *NOT_YET))

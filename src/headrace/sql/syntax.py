@@ -245,4 +245,27 @@ class Split:
     span: Span
 
 
-Statement = CreateSchema | CreateStream | CreateDerived | CreateEmpty | Select | Insert | Split
+@dataclass(frozen=True, slots=True)
+class Show:
+    """`SHOW STREAMS | SCHEMAS | QUERIES`."""
+
+    what: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Describe:
+    """`DESCRIBE name`."""
+
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """`DROP STREAM name`, `DROP SCHEMA name`."""
+
+    kind: str
+    name: Name
+
+
+Statement = Show | Describe | Drop | CreateSchema | CreateStream | CreateDerived | CreateEmpty | Select | Insert | Split

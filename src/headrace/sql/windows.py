@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from headrace.sql.syntax import Scalar, WindowSpec
     from headrace.sql.tokens import Cursor
 
-KINDS = ("RANGE", "ROWS", "UNBOUNDED", "SIZE")
-NOT_YET = ("DELTA", "LANDMARK", "FIXED", "NOW", "SESSION", "SYSTEM", "ON")
+KINDS = ("RANGE", "ROWS", "UNBOUNDED", "SIZE", "NOW")
+NOT_YET = ("DELTA", "LANDMARK", "FIXED", "SESSION", "SYSTEM", "ON")
 CLAUSES = ("LAG", "SLIDE", "EVERY", "WHERE", "PARTITIONED BY")
 HINT = "there are [RANGE 5 MINUTES], [ROWS 100], [UNBOUNDED] and [SIZE 1 HOUR EVERY 5 MINUTES]; see docs/language.md"
 
@@ -59,11 +59,13 @@ def _spec(cursor: Cursor) -> WindowSpec:
             return RowsSpec(rows, _partitions(cursor))
         case "UNBOUNDED":
             return UnboundedSpec()
+        case "NOW":
+            return RangeSpec(1)  # the rows of the same microsecond
         case "SIZE":
             size = duration(cursor, "the length of the window")
             every = duration(cursor, "how often to look at the window") if cursor.accept("EVERY") else size
             return SizeSpec(size, every, 0, _partitions(cursor))
-    raise cursor.expected("RANGE, ROWS, UNBOUNDED or SIZE", near=(*KINDS, *NOT_YET), hint=HINT)
+    raise cursor.expected("RANGE, ROWS, UNBOUNDED, NOW or SIZE", near=(*KINDS, *NOT_YET), hint=HINT)
 
 
 def _partitions(cursor: Cursor) -> tuple[Scalar, ...]:
@@ -72,6 +74,8 @@ def _partitions(cursor: Cursor) -> tuple[Scalar, ...]:
 
 def _after(spec: WindowSpec) -> str:
     match spec:
+        case RangeSpec(size=1):
+            return "WHERE or ']'"
         case RangeSpec(lag=0):
             return "LAG, SLIDE, WHERE or ']'"
         case RangeSpec():
