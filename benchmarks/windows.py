@@ -104,7 +104,7 @@ if __name__ == "__main__":
     arguments.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     arguments.add_argument("--streams", nargs="+", choices=window_sizes.STREAMS, default=window_sizes.STREAMS)
     arguments.add_argument("--repeat", type=int, default=3, help="runs of each window size; the fastest counts")
-    arguments.add_argument("--hop-shrink", type=int, default=10, help="hopping windows get one in so many rows")
+    arguments.add_argument("--hop-shrink", type=int, default=4, help="hopping windows get one in so many rows")
     arguments.add_argument("--count-rows", type=int, help=f"payments for each number of windows (default {COUNT_ROWS:,})")
     arguments.add_argument(
         "--caches", type=int, nargs="+", default=window_counts.CACHES, help="chunks that a worker keeps decoded (default 256 32)"

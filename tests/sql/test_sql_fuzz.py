@@ -21,7 +21,7 @@ WORDS = [
     "CASE", "END", "AS", "DELAY", "0", "=>", ".", "->", "@x", "IN", "BETWEEN", "AND", "NOT", "INTERVAL", "é", "\x00",
     "\\", "{{", "SHOW", "$$", "99999999999999999999", "1e999", "x'", "r'", "?", ":a", "struct(1)", "MAP<",
     "ARRAY<INT>", "late(", "::", "<=>", "#", "~", "||", "FILTER (WHERE", "PARTITION BY", "\t", "\r\n", "DISTINCT",
-    "LIKE",
+    "LIKE", "SIZE", "EVERY", "SLIDE", "PARTITIONED BY", "MERGE", "INSERT INTO", "ON payments", "DROP STREAM", "DESCRIBE", "NOW",
 ]  # fmt: skip
 
 

@@ -76,8 +76,7 @@ def take(batch: pa.RecordBatch, index: np.ndarray) -> pa.RecordBatch:
 
 def empty_batch(rows: int) -> pa.RecordBatch:
     """A batch of that many rows and no columns."""
-    struct = pa.array([{}] * rows, pa.struct([]))
-    return pa.RecordBatch.from_struct_array(struct)
+    return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), rows, [None], children=[]))
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:
