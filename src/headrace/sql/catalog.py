@@ -39,9 +39,12 @@ class Catalog:
     frames: dict[str, Schema] = field(default_factory=dict)  # DataFrames of the caller
     base: list[Stream] = field(default_factory=list)  # declared by this script
     fills: dict[str, Fill] = field(default_factory=dict)  # streams without a source, by name in lower case
+    read: set[str] = field(default_factory=set)  # streams that some statement reads, in lower case
 
-    def stream(self, name: Name) -> Node:
+    def stream(self, name: Name, *, reads: bool = True) -> Node:
         """The plan of a stream; one without a source is all that any statement of the script puts into it."""
+        if reads:
+            self.read.add(name.text.lower())
         fill = self.fills.get(name.text.lower())
         if fill is not None:
             return self._filled(fill, name)

@@ -65,7 +65,7 @@ def answer_describe(statement: Describe, catalog: Catalog) -> Answer:
         if known.lower() == name.text.lower():
             return Answer(known, ("column", "type"), tuple((f.name, f.type) for f in schema.fields))
     fill = catalog.fills.get(name.text.lower())
-    schema = fill.schema if fill is not None else catalog.stream(name).schema
+    schema = fill.schema if fill is not None else catalog.stream(name, reads=False).schema
     return Answer(name.text, ("column", "type"), tuple((f.name, f.type) for f in schema.fields))
 
 
@@ -78,7 +78,7 @@ def take_back(statement: Drop, catalog: Catalog, queries: Sequence[Query]) -> No
         return
     _refuse_read(name, catalog, queries)
     if catalog.fills.pop(name.text.lower(), None) is None:
-        catalog.stream(name)
+        catalog.stream(name, reads=False)
         catalog.streams = {n: s for n, s in catalog.streams.items() if n.lower() != name.text.lower()}
         catalog.base = [s for s in catalog.base if s.name.lower() != name.text.lower()]
 

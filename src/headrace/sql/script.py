@@ -61,7 +61,8 @@ def parse_script(
         place = statement.span if isinstance(statement, Select | Insert | Split | Show) else statement.name.span
         with source.at(place):  # whatever has no place of its own
             binding.bind(statement)
-    queries = tuple(binding.queries)
+    # A named stream that others read is theirs; nobody else waits for its rows.
+    queries = tuple(q for q in binding.queries if not (isinstance(q.sink, StreamSink) and q.sink.name.lower() in catalog.read))
     read = [stream for q in queries for stream in base_streams(q.node)]
     return Script(queries, tuple(dict.fromkeys((*catalog.base, *read))), tuple(binding.answers))
 
@@ -130,7 +131,7 @@ class _Binding:
         span = into.span if into else part.span
         filled = isinstance(sink, StreamSink) and sink.name.lower() in catalog.fills
         if isinstance(sink, StreamSink) and filled:
-            node = catalog.stream(Name(sink.name, span))
+            node = catalog.stream(Name(sink.name, span), reads=False)
             if any(q.name == sink.name for q in self.queries):
                 return
         else:

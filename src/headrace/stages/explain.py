@@ -11,7 +11,18 @@ from headrace.operators.windows import edges_of
 from headrace.optimize import optimize
 from headrace.plan.explain import tree
 from headrace.plan.expr import Expr
-from headrace.plan.nodes import Late, Node, Rejected, WindowAggregate, WindowReport, base_stream, children, retracts, state_bound
+from headrace.plan.nodes import (
+    Late,
+    Node,
+    Rejected,
+    WindowAggregate,
+    WindowReport,
+    base_stream,
+    base_streams,
+    children,
+    retracts,
+    state_bound,
+)
 from headrace.plan.query import Emit
 from headrace.plan.time import format_duration
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
@@ -78,8 +89,9 @@ def _query(finish: Finish, lowered: Lowered) -> list[str]:
 
 def _short(plan: str, query: Query) -> str:
     """A plan with its stream by name; what was declared about the stream is said once, above."""
-    stream = base_stream(query.node)
-    return plan.replace(str(stream), f"Scan {stream.name}")
+    for stream in base_streams(query.node):
+        plan = plan.replace(str(stream), f"Scan {stream.name}")
+    return plan
 
 
 def _difference(before: str, after: str) -> list[str]:
@@ -299,7 +311,8 @@ def _level(query: Query, stream: Stream) -> list[str]:
     core = split_top(query.node)[1]
     if isinstance(core, Late | Rejected):
         return ["level: a record of what came, in order of arrival; nothing is taken back"]
-    if stream.delay == 0 and stream.single_partition and query.emit is Emit.FINAL_IN_ORDER:
+    only = len(base_streams(query.node)) == 1
+    if only and stream.delay == 0 and stream.single_partition and query.emit is Emit.FINAL_IN_ORDER:
         return ["level: full (ordered, immediate, permanently valid, complete), because DELAY is 0"]
     match query.emit:
         case Emit.CHANGES if retracts(query.node):
@@ -308,14 +321,16 @@ def _level(query: Query, stream: Stream) -> list[str]:
         case Emit.CHANGES:
             return ["level: unsorted (immediate, permanently valid, complete): each row leaves at once, and none is taken back"]
         case Emit.FINAL:
-            return [f"level: delayed unsorted (permanently valid, complete): {_held(stream)}"]
+            return [f"level: delayed unsorted (permanently valid, complete): {_held(query)}"]
         case Emit.FINAL_IN_ORDER:
-            return [f"level: delayed (ordered, permanently valid, complete): {_held(stream)}, then in order of event time"]
+            return [f"level: delayed (ordered, permanently valid, complete): {_held(query)}, then in order of event time"]
 
 
-def _held(stream: Stream) -> str:
-    if isinstance(stream.delay, int):
-        return f"each row is held until the frontier has passed it, {format_duration(stream.delay)} behind the newest event"
+def _held(query: Query) -> str:
+    delays = [s.delay for s in base_streams(query.node)]
+    if all(isinstance(d, int) for d in delays):
+        longest = format_duration(max(d for d in delays if isinstance(d, int)))
+        return f"each row is held until the frontier has passed it, {longest} behind the newest event"
     return "each row is held until the input has ended, because the stream has no DELAY"
 
 
