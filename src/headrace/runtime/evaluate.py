@@ -8,7 +8,6 @@ late row needs nothing undone. Everything is exact, so taking back restores ever
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,13 +58,6 @@ def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: list[Any]) -> 
             mean = result_type(aggregate_function("AVG"), kind)
             return DecimalSumTally(spec, layout, decimal_parts(mean)[1] - decimal_parts(kind)[1])
     raise AssertionError(f"no sums over {vector.kind}")
-
-
-@dataclass(slots=True)
-class Wanted:
-    """Which of the events of a pass are read."""
-
-    events: np.ndarray  # indexes
 
 
 class Evaluator:

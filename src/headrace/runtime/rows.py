@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from headrace.stages.program import Stage, TableRole, Vector, VectorKind
+from headrace.stages.program import Stage, Vector, VectorKind
 
 VALUE_TYPES: dict[VectorKind, tuple[type, ...]] = {
     VectorKind.ROW: (),
@@ -53,11 +53,6 @@ class Layout:
 
 def _needs_code(vector: Vector) -> bool:
     return vector.kind is not VectorKind.ROW or bool(vector.masks)
-
-
-def group_tables(stage: Stage) -> tuple[int, ...]:
-    """The tables that number group keys."""
-    return tuple(i for i, t in enumerate(stage.tables) if t.role is TableRole.GROUP)
 
 
 @dataclass(slots=True)
