@@ -10,13 +10,17 @@ from headrace.plan.nodes import Scan
 from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import FrameSource, GenerateSource, Stream, Unique
 from headrace.sql.bind_fill import bind_body, conform
+from headrace.sql.create import NamedColumns
 from headrace.sql.scope import Scope
 from headrace.sql.sources import generated_schemas
 from headrace.sql.syntax import Columns, CreateDerived, CreateSchema, CreateStream, Name
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from headrace.plan.expr import Expr
     from headrace.sql.catalog import Catalog
+    from headrace.sql.errors import Span
     from headrace.sql.syntax import Timing
 
 NO_TIME = ("BOOLEAN", "BINARY", "ARRAY", "MAP", "STRUCT", "FLOAT", "DOUBLE", "DECIMAL")
@@ -59,12 +63,28 @@ def bind_stream(statement: CreateStream, catalog: Catalog) -> None:
 
 
 def _columns(given: Columns, catalog: Catalog) -> Schema:
+    """The columns of the parent, then its own."""
     fields = list(catalog.schema(given.parent).fields) if given.parent else []
+    for own, place in _own(given, catalog):
+        if any(own.name.lower() == f.name.lower() for f in fields):
+            raise catalog.text.error(f"column {own.name!r} is there twice", place, hint=_whose(own.name, given, catalog))
+        fields.append(own)
+    return Schema(tuple(fields))
+
+
+def _own(given: Columns, catalog: Catalog) -> Iterator[tuple[Field, Span]]:
+    """Columns that are written, or those of the schema that is named in their place, and where to complain about each."""
+    if isinstance(given, NamedColumns):
+        yield from ((f, given.schema.span) for f in catalog.schema(given.schema).fields)
     for column in given.columns:
         with catalog.text.at(column.name.span):
-            fields.append(Field(column.name.text, column.type))
-            Schema(tuple(fields))  # refuses a name that is there twice, at that name
-    return Schema(tuple(fields))
+            yield Field(column.name.text, column.type), column.name.span
+
+
+def _whose(name: str, given: Columns, catalog: Catalog) -> str:
+    if given.parent and catalog.schema(given.parent).has(name):
+        return f"the schema {given.parent.text} that is extended has a column of that name"
+    return "give one of them another name"
 
 
 def shape_of(given: Columns | Name, catalog: Catalog) -> Schema:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.plan.stream import Bound
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from headrace.plan.stream import Source
     from headrace.sql.errors import Span
-    from headrace.sql.syntax import Name, Scalar, Statement
+    from headrace.sql.syntax import Body, Name, Scalar, Statement
     from headrace.sql.tokens import Cursor
 
 CLAUSES = ("SOURCE", "TIMESTAMP BY", "DELAY", "IDLE", "AHEAD", "END AFTER", "KEEP", "UNIQUE BY")
@@ -28,25 +29,53 @@ TIMESTAMP_UNITS = {w: UNITS[u] for u in ("millisecond", "second", "microsecond")
 DURATIONS = {"IDLE": "idle", "AHEAD": "ahead", "END AFTER": "end_after", "KEEP": "keep"}
 
 
+@dataclass(frozen=True, slots=True)
+class NamedColumns(Columns):
+    """The columns of a schema in the place of written ones: `CREATE SCHEMA a b EXTENDS parent`."""
+
+    schema: Name = field(kw_only=True)
+
+
 def create(cursor: Cursor) -> Statement:
     """Read a CREATE statement."""
     cursor.expect("CREATE")
     if cursor.expect("SCHEMA", "STREAM") == "SCHEMA":
         name = cursor.name("the name of the schema")
-        return CreateSchema(name, columns(cursor))
+        return CreateSchema(name, _schema(cursor))
     return _stream(cursor)
+
+
+def _schema(cursor: Cursor) -> Columns:
+    """Read `b` or `(a INT, ..)`, each with EXTENDS."""
+    token = cursor.peek()
+    if token is None or not (cursor.at("(", "EXTENDS") or is_name(token)):
+        raise cursor.expected("'(', EXTENDS or the name of a schema", near=("EXTENDS",))
+    found = columns(cursor) if cursor.at("(", "EXTENDS") else _named(cursor)
+    if found.parent is None and not cursor.done:
+        raise cursor.expected("EXTENDS or the end of the statement", near=("EXTENDS",))
+    return found
+
+
+def _named(cursor: Cursor) -> NamedColumns:
+    """Read the name of a schema with EXTENDS after it."""
+    name = cursor.name("the name of a schema")
+    return NamedColumns((), _parent(cursor) if cursor.accept("EXTENDS") else None, schema=name)
+
+
+def _parent(cursor: Cursor) -> Name:
+    return cursor.name("the schema that is extended")
 
 
 def columns(cursor: Cursor) -> Columns:
     """Read `(a INT, ..)` with EXTENDS before or after it."""
-    parent = cursor.name("the schema that is extended") if cursor.accept("EXTENDS") else None
+    parent = _parent(cursor) if cursor.accept("EXTENDS") else None
     cursor.expect("(", what="'(' and columns" if parent else "'(' or EXTENDS")
     found = [_column(cursor)]
     while cursor.accept(","):
         found.append(_column(cursor))
     cursor.expect(")", what="',' or ')'")
     if parent is None and cursor.accept("EXTENDS"):
-        parent = cursor.name("the schema that is extended")
+        parent = _parent(cursor)
     return Columns(tuple(found), parent)
 
 
@@ -58,10 +87,10 @@ def _column(cursor: Cursor) -> Column:
 def _stream(cursor: Cursor) -> Statement:
     name = cursor.name("the name of the stream")
     if cursor.accept("AS"):
-        return CreateDerived(name, body(cursor))
+        return CreateDerived(name, _derived(cursor))
     shape = _shape(cursor)
     if shape is not None and cursor.accept("AS"):
-        return CreateDerived(name, body(cursor), shape)
+        return CreateDerived(name, _derived(cursor), shape)
     if shape is not None and cursor.done:
         return CreateEmpty(name, shape)
     found, where, timing = _clauses(cursor)
@@ -75,6 +104,15 @@ def _stream(cursor: Cursor) -> Statement:
     return CreateStream(name, shape, found, where, timing)
 
 
+def _derived(cursor: Cursor) -> Body:
+    """What stands after AS, in brackets or not: a stream, a SELECT or a MERGE."""
+    if not cursor.accept("("):
+        return body(cursor)
+    found = _derived(cursor)
+    cursor.expect(")")
+    return found
+
+
 def _shape(cursor: Cursor) -> Columns | Name | None:
     """Columns, the name of a schema, or nothing where the source knows its columns."""
     if cursor.at("(", "EXTENDS"):
@@ -82,7 +120,8 @@ def _shape(cursor: Cursor) -> Columns | Name | None:
     token = cursor.peek()
     if token is None or not is_name(token) or cursor.at(*CLAUSES):
         return None
-    return cursor.name("columns or the name of a schema")
+    found = _named(cursor)
+    return found if found.parent else found.schema
 
 
 def _clauses(cursor: Cursor) -> tuple[Source | None, Span | None, Timing]:

@@ -11,9 +11,10 @@ from sqlglot.tokenizer_core import Token, TokenType
 from headrace.errors import unknown
 from headrace.plan.aggregates import ALIASES, FUNCTIONS
 from headrace.sql import functions
+from headrace.sql.durations import whole_number
 from headrace.sql.errors import Span, SqlError, Text, did_you_mean, one_of
 from headrace.sql.syntax import Scalar
-from headrace.sql.tokens import CLOSING, DIALECT, OPENING, Cursor, is_name, span, words
+from headrace.sql.tokens import CLOSING, DIALECT, MAX_DEPTH, OPENING, Cursor, is_name, span, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +29,10 @@ ALWAYS = ("FROM", "WHERE", "GROUP BY", "HAVING", "INTO", "SELECT", "ORDER BY", "
 COUNTED = frozenset(FUNCTIONS) | frozenset(ALIASES)
 TYPES = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "STRING", "VARCHAR", "CHAR", "BINARY", "BOOLEAN",
          "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "ARRAY", "MAP", "STRUCT", "VARIANT")  # fmt: skip
-SPELLINGS = {"BYTE", "SHORT", "INTEGER", "LONG", "REAL", "DEC", "NUMERIC", "TEXT", "BOOL"}
+SPELLINGS = {"BYTE", "SHORT", "INTEGER", "LONG", "REAL", "DEC", "NUMERIC", "TEXT", "BOOL", "DATETIME"}
+DECIMAL = ("DECIMAL", "DEC", "NUMERIC")
+LENGTHS = ("CHAR", "VARCHAR")
+MAX_DIGITS = 38  # of a DECIMAL in Spark
 
 
 def ends_operand(token: Token) -> bool:
@@ -175,21 +179,65 @@ def _check_forms(text: Text, tree: exp.Expr, where: Span) -> None:
 
 
 def read_type(cursor: Cursor) -> str:
-    """A Spark SQL type, up to a comma or a closing bracket; commas between <> belong to it."""
-    start, depth = cursor.index, 0
-    while (token := cursor.peek()) is not None:
-        if token.token_type in OPENING:
-            _skip_brackets(cursor)
-            continue
-        if token.token_type in CLOSING or (token.token_type is TokenType.COMMA and depth <= 0):
-            break
-        depth += token.text.count("<") - token.text.count(">") if not token.text.isalnum() else 0
-        cursor.index += 1
-    taken = cursor.tokens[start : cursor.index]
-    if not taken:
-        raise cursor.expected("a type", hint="for example STRING, BIGINT, DOUBLE, TIMESTAMP")
-    first = " ".join(words(taken[0])) or taken[0].text
-    if first not in TYPES and first not in SPELLINGS:
-        raise cursor.text.error(unknown("type", first, TYPES), span(taken[0]))
-    tree = _sqlglot(cursor.text, taken, exp.DataType, "a type", ("','", "')'"))
+    """A Spark SQL type, or one of FlinkCQL's names for it; in one spelling."""
+    start = cursor.index
+    _type(cursor, 0)
+    tree = _sqlglot(cursor.text, cursor.tokens[start : cursor.index], exp.DataType, "a type", ())
+    for part in tree.find_all(exp.DataType):
+        if part.this is exp.DType.DECIMAL and len(part.expressions) < 2:  # as Spark completes it
+            given = part.expressions or [exp.DataTypeParam(this=exp.Literal.number(10))]
+            part.set("expressions", [*given, exp.DataTypeParam(this=exp.Literal.number(0))])
     return tree.sql(dialect="spark")
+
+
+def _type(cursor: Cursor, depth: int) -> None:
+    """Go past a type; every word of it is checked here, where its place is known."""
+    token = cursor.peek()
+    if token is None or token.token_type in CLOSING or token.token_type is TokenType.COMMA or token.text == ">":
+        raise cursor.expected("a type", hint="for example STRING, BIGINT, DOUBLE, TIMESTAMP")
+    name = " ".join(words(token)) or token.text
+    if name not in TYPES and name not in SPELLINGS:
+        raise cursor.error(unknown("type", name, TYPES))
+    if depth > MAX_DEPTH:
+        raise cursor.error(f"types are nested more than {MAX_DEPTH} deep")
+    cursor.index += 1
+    match name:
+        case "ARRAY":
+            cursor.expect("<", what="'<' and the type of its elements")
+            _type(cursor, depth + 1)
+            cursor.expect(">", what="'>'")
+        case "MAP":
+            cursor.expect("<", what="'<' and the types of its keys and values")
+            _type(cursor, depth + 1)
+            cursor.expect(",", what="',' and the type of its values")
+            _type(cursor, depth + 1)
+            cursor.expect(">", what="'>'")
+        case "STRUCT":
+            cursor.expect("<", what="'<' and its fields")
+            _field(cursor, depth + 1)
+            while cursor.accept(","):
+                _field(cursor, depth + 1)
+            cursor.expect(">", what="',' or '>'")
+        case _ if cursor.at("("):
+            _size(cursor, name)
+
+
+def _field(cursor: Cursor, depth: int) -> None:
+    cursor.name("the name of a field")
+    cursor.accept(":")
+    _type(cursor, depth)
+
+
+def _size(cursor: Cursor, name: str) -> None:
+    """Go past `(10, 2)` of a DECIMAL, `(3)` of a CHAR."""
+    if name not in (*DECIMAL, *LENGTHS):
+        raise cursor.error(f"{name} has no size", hint="only DECIMAL, CHAR and VARCHAR have one")
+    start = cursor.index
+    cursor.expect("(")
+    numbers = [whole_number(cursor, "a number of digits" if name in DECIMAL else "a length")]
+    if name in DECIMAL and cursor.accept(","):
+        numbers.append(whole_number(cursor, "a number of digits behind the point"))
+    cursor.expect(")")
+    if name in DECIMAL and not (0 < numbers[0] <= MAX_DIGITS and numbers[-1] <= numbers[0]):
+        hint = f"the first number counts all digits, up to {MAX_DIGITS}, the second those behind the point"
+        raise cursor.text.error("there is no such DECIMAL", cursor.since(start), hint=hint)
