@@ -229,15 +229,16 @@ def _field(cursor: Cursor, depth: int) -> None:
 
 
 def _size(cursor: Cursor, name: str) -> None:
-    """Go past `(10, 2)` of a DECIMAL, `(3)` of a CHAR."""
-    if name not in (*DECIMAL, *LENGTHS):
-        raise cursor.error(f"{name} has no size", hint="only DECIMAL, CHAR and VARCHAR have one")
+    """Go past `(10, 2)` of a DECIMAL. Spark keeps lengths of text only in tables, so that of a CHAR would mean nothing here."""
+    if name not in DECIMAL:
+        hint = "text has any length: write STRING" if name in LENGTHS else "only DECIMAL has one"
+        raise cursor.error(f"{name} has no size in a stream", hint=hint)
     start = cursor.index
     cursor.expect("(")
-    numbers = [whole_number(cursor, "a number of digits" if name in DECIMAL else "a length")]
-    if name in DECIMAL and cursor.accept(","):
-        numbers.append(whole_number(cursor, "a number of digits behind the point"))
+    numbers = [whole_number(cursor, "a number of digits"), 0]
+    if cursor.accept(","):
+        numbers[1] = whole_number(cursor, "a number of digits behind the point")
     cursor.expect(")")
-    if name in DECIMAL and not (0 < numbers[0] <= MAX_DIGITS and numbers[-1] <= numbers[0]):
+    if not (0 < numbers[0] <= MAX_DIGITS and numbers[1] <= numbers[0]):
         hint = f"the first number counts all digits, up to {MAX_DIGITS}, the second those behind the point"
         raise cursor.text.error("there is no such DECIMAL", cursor.since(start), hint=hint)
