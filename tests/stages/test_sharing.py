@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from headrace.errors import QueryError
 from headrace.sql import parse_script
 from headrace.stages.lower import lower
 
@@ -62,6 +59,15 @@ def test_rows_without_a_window_go_anywhere():
     assert routes("SELECT card FROM p WHERE x > 1", "SELECT x FROM p", "SELECT card FROM late(p)") == [None, None]
 
 
-def test_a_window_over_a_window_is_refused():
-    with pytest.raises(QueryError, match="a window over the results of another window is not there yet"):
-        stages("SELECT SUM(n) AS s FROM (SELECT card, COUNT(*) AS n FROM p [RANGE 5 SECONDS] GROUP BY card) [RANGE 5 SECONDS]")
+def test_a_window_over_a_window_is_a_stage_that_reads_another():
+    inner = "SELECT card, COUNT(*) AS n FROM p [RANGE 5 SECONDS] GROUP BY card"
+    first, second = stages(f"SELECT SUM(n) AS s FROM ({inner}) [RANGE 5 SECONDS] GROUP BY n")
+    assert (first.level, second.level) == (1, 2)
+    assert second.sources[0].follows
+    assert second.sources[0].name == first.outputs[0].query
+
+
+def test_two_queries_read_one_feed():
+    inner = "SELECT card, COUNT(*) AS n FROM p [RANGE 5 SECONDS] GROUP BY card"
+    found = stages(f"SELECT SUM(n) AS s FROM ({inner}) [RANGE 5 SECONDS]", f"SELECT MAX(n) AS s FROM ({inner}) [RANGE 9 SECONDS]")
+    assert [len(s.outputs) for s in found] == [1, 2]

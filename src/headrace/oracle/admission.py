@@ -14,7 +14,7 @@ from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.testing.rows import MAX_TIME, MIN_TIME, Row, group_value, normal_rows, to_micros
 from headrace.testing.scalar import evaluate
 
-Key = tuple[int, int, int]  # ts, hi (partition), lo (number of the row in its partition): the total order
+Key = tuple[int, ...]  # ts, hi (partition), lo (number of the row in its partition), and for derived rows sub: the total order
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,12 +31,15 @@ Results = list[tuple[Key, Row]]
 Rows = Mapping[str, Sequence[tuple[Key, Row]]]  # by name of stream
 
 
-def results(node: Node, rows: Rows | Sequence[tuple[Key, Row]], clock: int = END_OF_TIME) -> Results:
+Clock = int | Mapping[str, int]  # of all streams, or by name of stream
+
+
+def results(node: Node, rows: Rows | Sequence[tuple[Key, Row]], clock: Clock = END_OF_TIME) -> Results:
     """The results of a node over the whole history of its streams, in the total order.
 
     `rows` are the admitted rows of each stream in any order (over `late(s)` or `rejected(s)`: those rows, in arrival order); if
     there is one stream, they need not be given by its name.
-    A window that is looked at by the clock has been looked at when the clock has passed it.
+    A window that is looked at by the clock has been looked at when the clocks of all streams below it have passed it.
     """
     if not isinstance(rows, Mapping):
         rows = {base_streams(node)[0].name: rows}
@@ -58,7 +61,11 @@ def results(node: Node, rows: Rows | Sequence[tuple[Key, Row]], clock: int = END
         case WindowAggregate(input=below):
             return _window_aggregate(node, results(below, rows, clock))
         case WindowReport(input=below):
-            return reports(node, results(below, rows, clock), clock)
+            return reports(node, results(below, rows, clock), _clock_of(node, clock))
+
+
+def _clock_of(node: Node, clock: Clock) -> int:
+    return clock if isinstance(clock, int) else min(clock[stream.name] for stream in base_streams(node))
 
 
 def _window_aggregate(node: WindowAggregate, found: Results) -> Results:
@@ -129,13 +136,13 @@ def leaf(node: Node) -> Scan | Late | Rejected:
     return node if isinstance(node, Scan | Late | Rejected) else leaf(children(node)[0])
 
 
-def merged(node: Merge, rows: Rows, clock: int) -> Results:
+def merged(node: Merge, rows: Rows, clock: Clock) -> Results:
     """Rows by time, then by which stream they come from, then by position."""
     found: Results = []
     source = 0
     for child in node.inputs:
-        for (ts, hi, lo), row in results(child, rows, clock):
-            found.append(((ts, (source << 50) + hi, lo), row))
+        for (ts, hi, *rest), row in results(child, rows, clock):
+            found.append(((ts, (source << 50) + hi, *rest), row))
         source += len(base_streams(child))
     return sorted(found, key=lambda pair: pair[0])
 
@@ -180,10 +187,12 @@ def expected_after_each_batch(query: Query, batches: Sequence[Batch], *, end: bo
         for name, door in doors.items():
             outcomes[name].append(door.push(batch) if batch is not None else door.finish())
         last = tuple(every[-1] for every in outcomes.values())
-        clock, before = min(o.clock for o in last), expected[-1].outcomes if expected else ()
-        same = before and not any(o.admitted or o.late or o.rejected for o in last) and clock == min(o.clock for o in before)
+        clock, before = {n: every[-1].clock for n, every in outcomes.items()}, expected[-1].outcomes if expected else ()
+        quiet = not any(o.admitted or o.late or o.rejected for o in last)
+        same = before and quiet and [o.clock for o in last] == [o.clock for o in before]
         found = expected[-1].changes if same else results(query.node, source_rows(query.node, outcomes), clock)
-        bound = min(o.final_before for o in last)
+        # At its frontier one stream may still bring rows that stand before those of another.
+        bound = last[0].final_before if len(base_streams(query.node)) == 1 else min(o.frontier for o in last)
         final = [pair for pair in found if arrives_in_order or pair[0][0] < bound]
         expected.append(Expected(found, final, last))
     return expected

@@ -67,7 +67,18 @@ class FrameSource:
         return f"DATAFRAME({self.name})"
 
 
-Source = FileSource | HostSource | GenerateSource | FrameSource
+@dataclass(frozen=True, slots=True)
+class StageSource:
+    """The results of another stage of the same script. Made when a plan is cut into stages, never written by a user."""
+
+    node: str
+
+    def __str__(self) -> str:
+        """For explain."""
+        return self.node
+
+
+Source = FileSource | HostSource | GenerateSource | FrameSource | StageSource
 
 
 class Bound(Enum):

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from headrace.changes.changes import Changes, joined_subs
 from headrace.plan.arrow import arrow_type
+from headrace.plan.time import START_OF_TIME
 from headrace.runtime.clock import Segment
 from headrace.runtime.pack import Placed, route
 from headrace.runtime.processor import Arrivals
@@ -100,7 +102,10 @@ def read_cell(stage: Stage, shape: Shape, segments: list[Segment], body: bytes, 
     own = {name: columns[name].to_numpy() for name in ("ts", "low", "segment", "behind") if name in columns}
     ts = np.add(own["ts"], shape.first, dtype=np.int64)
     segment = own.get("segment", np.zeros(rows, np.int32))
-    highs = np.array([(s.source << SOURCE_BITS) + (s.partition if shape.partitioned else s.place[0]) for s in segments], np.int64)
+    ranks = [s.rank for s in stage.sources]
+    highs = np.array(
+        [(ranks[s.source] << SOURCE_BITS) + (s.partition if shape.partitioned else s.place[0]) for s in segments], np.int64
+    )
     lows = np.array([s.place[1] for s in segments], np.int64)
     if shape.segments:
         high, low = highs[segment], np.add(own["low"], lows[segment], dtype=np.int64)
@@ -111,6 +116,42 @@ def read_cell(stage: Stage, shape: Shape, segments: list[Segment], body: bytes, 
         pa.array(ts).view(arrow_type(spec.type)) if i in shape.times else columns[f"x{i}"] for i, spec in enumerate(stage.inputs)
     ]
     return Arrivals(ts, high, low, segment + shift, behind, batch_of(inputs, rows))
+
+
+_KEY = [("sign", pa.int8()), ("ts", pa.int64()), ("high", pa.int64()), ("low", pa.int64()), ("sub", pa.int64())]
+
+
+def write_feed(stage: Stage, changes: Changes, buckets: int) -> list[pa.Buffer | bytes]:
+    """Results of another stage on their way to this one, whose inputs are their columns: one cell per bucket."""
+    none = np.zeros(len(changes), np.int64)
+    placed = Placed(changes.ts, changes.high, changes.low, none, none[:1], [(0, 0)], 0)
+    order, ends = route(stage, changes.rows, placed, buckets)
+    sub = none if changes.sub is None else changes.sub
+    key = [pa.array(a) for a in (changes.sign.astype(np.int8, copy=False), changes.ts, changes.high, changes.low, sub)]
+    rows = pa.RecordBatch.from_arrays([*key, *changes.rows.columns], schema=_feed_schema(stage))
+    if order is not None:
+        rows = rows.take(pa.array(order))
+    return [rows.slice(a, b - a).serialize() if b > a else b"" for a, b in pairwise([0, *ends])]
+
+
+def read_feed(stage: Stage, source: int, body: bytes, segment: int) -> Arrivals:
+    """The rows of such a cell; `segment` is that of all of them."""
+    batch = pa.ipc.read_record_batch(pa.py_buffer(body), _feed_schema(stage))
+    sign, ts, high, low, sub = (batch.column(i).to_numpy() for i in range(len(_KEY)))
+    rank, rows = stage.sources[source].rank, batch.num_rows
+    inputs = batch_of(batch.columns[len(_KEY) :], rows)
+    return Arrivals(
+        ts, high + (rank << SOURCE_BITS), low, np.full(rows, segment, np.int32), np.zeros(rows, np.bool_), inputs, sign, sub
+    )
+
+
+def _feed_schema(stage: Stage) -> pa.Schema:
+    return pa.schema([*_KEY, *((f"x{i}", arrow_type(spec.type)) for i, spec in enumerate(stage.inputs))])
+
+
+def feed_segment(source: int) -> Segment:
+    """What stands in the header for the rows of a feed: they come from no partition, and say nothing of its frontier."""
+    return Segment(0, (0, 0), START_OF_TIME, 0, source)
 
 
 def batch_of(columns: list[pa.Array], rows: int) -> pa.RecordBatch:
@@ -128,4 +169,7 @@ def join_arrivals(parts: list[Arrivals]) -> Arrivals | None:
         np.concatenate([getattr(p, name) for p in parts]) for name in ("ts", "high", "low", "segment", "behind")
     )
     columns = [pa.concat_arrays([p.inputs.column(i) for p in parts]) for i in range(parts[0].inputs.num_columns)]
-    return Arrivals(ts, high, low, segment, behind, batch_of(columns, len(ts)))
+    sign = None
+    if any(p.sign is not None for p in parts):
+        sign = np.concatenate([np.ones(len(p), np.int8) if p.sign is None else p.sign for p in parts])
+    return Arrivals(ts, high, low, segment, behind, batch_of(columns, len(ts)), sign, joined_subs(parts))

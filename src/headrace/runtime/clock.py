@@ -29,12 +29,23 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a stage is, for those that read its results."""
+
+    source: int  # of the stage that reads
+    frontier: int
+    final_before: int
+    latest: int
+
+
+@dataclass(frozen=True, slots=True)
 class Header:
     """What a batch tells every bucket of a stage about its sources."""
 
     now: int
     segments: tuple[Segment, ...] = ()
     ended: bool = False
+    follows: tuple[Standing, ...] = ()  # of the stages whose results are its sources
 
 
 @dataclass(slots=True)
@@ -120,12 +131,42 @@ class Clock:
         return clock
 
 
+@dataclass(slots=True)
+class Follower:
+    """The clock of a source that is another stage: it stands where that one stands. Nothing it brings is late."""
+
+    source: int
+    frontier: int = START_OF_TIME
+    final_before: int = START_OF_TIME
+    latest: int = START_OF_TIME
+
+    def thresholds(self, header: Header) -> np.ndarray:
+        """Whatever comes has been let in already."""
+        return np.full(len(header.segments), START_OF_TIME, np.int64)
+
+    def advance(self, header: Header) -> None:
+        """Take over where the other stage stands."""
+        for standing in header.follows:
+            if standing.source == self.source:
+                self.frontier, self.final_before, self.latest = standing.frontier, standing.final_before, standing.latest
+
+    def dump(self) -> dict[str, object]:
+        """The state, as what JSON can hold."""
+        return {"frontier": self.frontier, "final_before": self.final_before, "latest": self.latest}
+
+    def load(self, state: dict) -> Follower:
+        """One with the state that was dumped."""
+        return Follower(self.source, state["frontier"], state["final_before"], state["latest"])
+
+
 class Clocks:
     """The clocks of all sources of a stage. Together they are as far as the one that is furthest behind."""
 
     def __init__(self, stage: Stage) -> None:
         """At the beginning of time."""
-        self.sources = [Clock(source.disorder) for source in stage.sources]
+        self.sources: list[Clock | Follower] = [
+            Follower(i) if source.follows else Clock(source.disorder) for i, source in enumerate(stage.sources)
+        ]
         self._one = len(self.sources) == 1
 
     @property
@@ -136,7 +177,10 @@ class Clocks:
     @property
     def final_before(self) -> int:
         """Results at times below this are final."""
-        return self.sources[0].final_before if self._one else min(c.final_before for c in self.sources)
+        if self._one:
+            return self.sources[0].final_before
+        # At the frontier itself one source may still bring rows that stand before those of another.
+        return min(min(c.final_before for c in self.sources), self.frontier)
 
     @property
     def latest(self) -> int:
@@ -164,8 +208,11 @@ class Clocks:
 
     def load(self, state: list[dict]) -> None:
         """What was dumped."""
-        self.sources = [Clock.load(c.disorder, s) for c, s in zip(self.sources, state, strict=True)]
+        self.sources = [
+            c.load(s) if isinstance(c, Follower) else Clock.load(c.disorder, s) for c, s in zip(self.sources, state, strict=True)
+        ]
 
 
 def _of_source(header: Header, number: int) -> Header:
-    return Header(header.now, tuple(s for s in header.segments if s.source == number), header.ended)
+    segments = tuple(s for s in header.segments if s.source == number)
+    return Header(header.now, segments, header.ended, header.follows)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headrace.changes.changes import joined_subs
 from headrace.operators.metrics import MetricColumn
 from headrace.plan.windows import RowsWindow
 from headrace.runtime.rows import Rows
@@ -76,13 +77,13 @@ def _tables(stage: Stage, output: Output) -> set[int] | None:
 
 
 def differences(
-    old: Rows, new: Rows, rows: Plan, was: list[MetricColumn], now: list[MetricColumn]
+    old: Rows, new: Rows, rows: Plan, was: list[MetricColumn], now: list[MetricColumn], removed: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Places in `rows.old` to take back, and in `rows.new` to say."""
+    """Places in `rows.old` to take back, and in `rows.new` to say. What was `removed` has changed if it came back."""
     take_back, say = np.ones(len(rows.old), np.bool_), np.ones(len(rows.new), np.bool_)
     if len(rows.old) and len(rows.new):
         in_old, in_new = _same_rows(old, new, rows)
-        changed = np.zeros(len(in_old), np.bool_)
+        changed = removed[rows.old[in_old]]
         for a, b in zip(was, now, strict=True):
             changed |= a.take(in_old).differs(b.take(in_new))
         take_back[in_old[~changed]] = False
@@ -93,8 +94,12 @@ def differences(
 def _same_rows(old: Rows, new: Rows, rows: Plan) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of places that stand for one row. Order keys are unique, and both sides are sorted by them."""
     a, b = old.take(rows.old), new.take(rows.new)
-    keys = np.concatenate((a.ts, b.ts)), np.concatenate((a.high, b.high)), np.concatenate((a.low, b.low))
-    order = np.lexsort((np.arange(len(keys[0])), keys[2], keys[1], keys[0]))
-    ts, high, low = (k[order] for k in keys)
-    twin = np.flatnonzero((ts[1:] == ts[:-1]) & (high[1:] == high[:-1]) & (low[1:] == low[:-1]))
+    keys = [np.concatenate((a.ts, b.ts)), np.concatenate((a.high, b.high)), np.concatenate((a.low, b.low))]
+    sub = joined_subs((a, b))
+    keys += [] if sub is None else [sub]
+    order = np.lexsort((np.arange(len(keys[0])), *reversed(keys)))
+    same = np.ones(max(len(order) - 1, 0), np.bool_)
+    for key in keys:
+        same &= key[order[1:]] == key[order[:-1]]
+    twin = np.flatnonzero(same)
     return order[twin], order[twin + 1] - len(a)

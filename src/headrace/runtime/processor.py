@@ -46,6 +46,7 @@ class Arrivals:
     behind: np.ndarray
     inputs: pa.RecordBatch
     sign: np.ndarray | None = None  # None: nothing is taken back
+    sub: np.ndarray | None = None
 
     def __len__(self) -> int:
         """How many rows."""
@@ -55,7 +56,7 @@ class Arrivals:
         """The rows at these places."""
         return Arrivals(
             self.ts[index], self.high[index], self.low[index], self.segment[index], self.behind[index],
-            take(self.inputs, index), None if self.sign is None else self.sign[index],
+            take(self.inputs, index), *(None if part is None else part[index] for part in (self.sign, self.sub)),
         )  # fmt: skip
 
 
@@ -132,7 +133,7 @@ class TaskProcessor:
     def _zone_of(self, arrivals: Arrivals) -> Zone:
         """Arrivals as rows of the zone, sorted."""
         columns = self.intake.columns(arrivals.inputs)
-        rows = Rows(arrivals.ts, arrivals.high, arrivals.low, columns)
+        rows = Rows(arrivals.ts, arrivals.high, arrivals.low, columns, arrivals.sub)
         if self._carried:
             names = [f"i{i}" for i in self._carried]
             carry = pa.RecordBatch.from_arrays([arrivals.inputs.column(i) for i in self._carried], names)
@@ -146,16 +147,28 @@ class TaskProcessor:
     # ---- queries without windows ----------------------------------------------------------------------------------
 
     def _pass_through(self, fresh: Arrivals | None, result: Result) -> None:
-        """Rows cannot change, so they leave at once; only IN ORDER waits for the frontier."""
-        new = self._zone_of(fresh) if fresh is not None else self.zone.slice(0, 0)
-        waiting = [o.emit is Emit.FINAL_IN_ORDER for o in self.stage.outputs]
+        """Rows that cannot change leave at once; IN ORDER waits for the frontier, and so does FINAL if rows may be taken back."""
+        gone, new = self._signed(fresh) if fresh is not None else (self.zone.slice(0, 0),) * 2
+        waits = (Emit.FINAL_IN_ORDER, Emit.FINAL) if self.stage.signed else (Emit.FINAL_IN_ORDER,)
+        waiting = [o.emit in waits for o in self.stage.outputs]
         if any(waiting):
-            self.zone, _ = self.zone.merge(new)
+            left = np.ones(len(self.zone), np.bool_)
+            places = self.zone.places(gone.rows)
+            left[places[places >= 0]] = False
+            self.zone, _ = (self.zone.take(np.flatnonzero(left)) if len(gone) else self.zone).merge(new)
         final = self._final_rows(self.zone)
         for i, output in enumerate(self.stage.outputs):
+            if not waiting[i]:
+                self._emit_rows(result, output, gone, _where(gone.wanted[i], np.arange(len(gone))), [], -1)
             source = self.zone.slice(0, final) if waiting[i] else new
             self._emit_rows(result, output, source, _where(source.wanted[i], np.arange(len(source))), [], 1)
         self.zone = self.zone.slice(final, len(self.zone))
+
+    def _signed(self, fresh: Arrivals) -> tuple[Zone, Zone]:
+        """What is taken back, and what comes."""
+        if fresh.sign is None:
+            return self.zone.slice(0, 0), self._zone_of(fresh)
+        return tuple(self._zone_of(fresh.take(np.flatnonzero(fresh.sign == sign))) for sign in (-1, 1))  # type: ignore[return-value]
 
     def _final_rows(self, zone: Zone) -> int:
         return int(zone.rows.ts.searchsorted(self.clock.final_before, side="left"))
@@ -183,7 +196,7 @@ class TaskProcessor:
         early = self.evaluator.permanent(zone, final, done, drain, reporting.final_asks() if reporting else ())
         late_events = _union([p.new[p.new >= final] - final for p in plans])
         late = self.evaluator.temporary(zone, final, late_events, reporting.open_asks() if reporting else ())
-        self._emit(result, plans, old, new, final, before, (done, early), (late_events + final, late))
+        self._emit(result, plans, old, new, final, removed, before, (done, early), (late_events + final, late))
         if reporting:
             result.changes += reporting.emit()
         if self.evaluator.stores_rows:
@@ -191,9 +204,17 @@ class TaskProcessor:
         self.evaluator.settle(final)
         self._settle_lives(new, final)
         if self.uniques is None:
+            if self.stage.signed:
+                self._let_go(old, removed)
             self.zone = new.slice(final, len(new)) if final else new
         else:
             self._settle_unique(self.uniques)
+
+    def _let_go(self, old: Zone, removed: np.ndarray) -> None:
+        """Rows that were taken back hold their keys no longer."""
+        columns = old.rows.take(np.flatnonzero(removed)).columns
+        self.evaluator.touch(columns)
+        self.evaluator.release(columns)
 
     def _renumber(self, table: int, numbers: np.ndarray) -> None:
         """The rows that count have these numbers now: remember it for the zone, of which they may be only some."""
@@ -255,7 +276,7 @@ class TaskProcessor:
         minus = None if fresh.sign is None else np.flatnonzero(fresh.sign < 0)
         if minus is not None and len(minus):
             gone = fresh.take(minus)
-            places = self.zone.places(Rows(gone.ts, gone.high, gone.low))
+            places = self.zone.places(Rows(gone.ts, gone.high, gone.low, sub=gone.sub))
             removed[places[places >= 0]] = True
             fresh = fresh.take(np.flatnonzero(fresh.sign > 0)) if fresh.sign is not None else fresh
         incoming = self._zone_of(fresh)
@@ -283,7 +304,7 @@ class TaskProcessor:
         return events, self.evaluator.temporary(zone, 0, events, asks)
 
     def _emit(
-        self, result: Result, plans: list[dirty.Plan], old: Zone, new: Zone, final: int,
+        self, result: Result, plans: list[dirty.Plan], old: Zone, new: Zone, final: int, removed: np.ndarray,
         before: tuple[np.ndarray, list[Reading]], early: tuple[np.ndarray, list[Reading]], late: tuple[np.ndarray, list[Reading]],
     ) -> None:  # fmt: skip
         for i, output in enumerate(self.stage.outputs):
@@ -296,7 +317,7 @@ class TaskProcessor:
             parts = [self._metrics(output, early, plan.new[:split]), self._metrics(output, late, plan.new[split:])]
             now = [a.append(b) for a, b in zip(*parts, strict=True)]
             was = self._metrics(output, before, plan.old)
-            take_back, say = dirty.differences(old.rows, new.rows, plan, was, now)
+            take_back, say = dirty.differences(old.rows, new.rows, plan, was, now, removed)
             self._emit_rows(result, output, old, plan.old[take_back], [m.take(take_back) for m in was], -1)
             self._emit_rows(result, output, new, plan.new[say], [m.take(say) for m in now], 1)
 
@@ -320,7 +341,7 @@ class TaskProcessor:
         names = [n for n, _ in output.columns] + [m.name for m in output.metrics]
         keys = zone.rows if len(rows) == len(zone) else zone.rows.take(rows)
         batch = pa.RecordBatch.from_arrays(columns, names)
-        changes = Changes(np.full(len(rows), sign, np.int8), keys.ts, keys.high, keys.low, batch)
+        changes = Changes(np.full(len(rows), sign, np.int8), keys.ts, keys.high, keys.low, batch, keys.sub)
         result.changes.append((output.query, changes))
 
 

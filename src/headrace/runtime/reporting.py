@@ -137,7 +137,10 @@ class Reporting:
         batch = pa.RecordBatch.from_arrays(columns, names)
         n = len(chosen)
         place, none = np.full(n, CLOCK_PLACE, np.int64), np.zeros(n, np.int64)
-        return [(report.query, Changes(np.full(n, sign, np.int8), time, place, none, batch))]
+        group = self.tables[self.stage.tallies[report.presence].group]
+        # Groups of one look stand in the order of their hashes: no order means more, and this one is always the same.
+        sub = (group.low[said.looks.key[chosen]] >> np.uint64(1)).view(np.int64)
+        return [(report.query, Changes(np.full(n, sign, np.int8), time, place, none, batch, sub))]
 
 
 def _asks(*parts: tuple[int, int, np.ndarray | None]) -> list[Ask]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from headrace.changes.changes import joined_subs
 from headrace.stages.program import Stage, Vector, VectorKind
 
 VALUE_TYPES: dict[VectorKind, tuple[type, ...]] = {
@@ -57,12 +58,13 @@ def _needs_code(vector: Vector) -> bool:
 
 @dataclass(slots=True)
 class Rows:
-    """Rows in the total order: time, position (high, low), and the columns of the layout."""
+    """Rows in the total order: time, position (high, low, and sub where rows are derived), and the columns of the layout."""
 
     ts: np.ndarray
     high: np.ndarray
     low: np.ndarray
     columns: list[np.ndarray] = field(default_factory=list)
+    sub: np.ndarray | None = None
 
     def __len__(self) -> int:
         """How many rows."""
@@ -76,11 +78,14 @@ class Rows:
 
     def take(self, index: np.ndarray) -> Rows:
         """The rows at these places."""
-        return Rows(self.ts[index], self.high[index], self.low[index], [c[index] for c in self.columns])
+        sub = None if self.sub is None else self.sub[index]
+        return Rows(self.ts[index], self.high[index], self.low[index], [c[index] for c in self.columns], sub)
 
     def slice(self, start: int, stop: int) -> Rows:
         """Rows start..stop, without a copy."""
-        return Rows(self.ts[start:stop], self.high[start:stop], self.low[start:stop], [c[start:stop] for c in self.columns])
+        sub = None if self.sub is None else self.sub[start:stop]
+        columns = [c[start:stop] for c in self.columns]
+        return Rows(self.ts[start:stop], self.high[start:stop], self.low[start:stop], columns, sub)
 
     def append(self, other: Rows) -> Rows:
         """These rows, then the others."""
@@ -93,4 +98,5 @@ class Rows:
             np.concatenate((self.high, other.high)),
             np.concatenate((self.low, other.low)),
             [np.concatenate(pair) for pair in zip(self.columns, other.columns, strict=True)],
+            joined_subs((self, other)),
         )

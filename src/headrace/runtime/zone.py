@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headrace.kernels.order import locate_all, sort_order
+from headrace.kernels.order import locate_all, locate_subs, sort_order
 from headrace.runtime.rows import Layout, Rows
 
 
@@ -38,7 +38,7 @@ class Zone:
 
     def sorted(self) -> Zone:
         """In the total order."""
-        order = sort_order(self.rows.ts, self.rows.high, self.rows.low)
+        order = sort_order(self.rows.ts, self.rows.high, self.rows.low, self.rows.sub)
         return self if order is None else self.take(order)
 
     def append(self, other: Zone) -> Zone:
@@ -58,12 +58,14 @@ class Zone:
         is_fresh = np.zeros(len(self) + len(fresh), np.bool_)
         is_fresh[len(self) :] = True
         both = self.append(fresh)
-        order = sort_order(both.rows.ts, both.rows.high, both.rows.low)
+        order = sort_order(both.rows.ts, both.rows.high, both.rows.low, both.rows.sub)
         return (both, is_fresh) if order is None else (both.take(order), is_fresh[order])
 
     def places(self, rows: Rows) -> np.ndarray:
         """Where the rows with these order keys are; -1 where there is none."""
         own = self.rows
+        if own.sub is not None and rows.sub is not None:
+            return locate_subs(own.ts, own.high, own.low, own.sub, rows.ts, rows.high, rows.low, rows.sub)
         return locate_all(own.ts, own.high, own.low, rows.ts, rows.high, rows.low)
 
 
@@ -100,6 +102,7 @@ def dump(zone: Zone) -> dict[str, Any]:
     rows = zone.rows
     state: dict[str, Any] = {"ts": rows.ts, "high": rows.high, "low": rows.low, "carry": sink.getvalue().to_pybytes()}
     state |= {f"c{i}": c for i, c in enumerate(rows.columns)}
+    state |= {} if rows.sub is None else {"sub": rows.sub}
     return state | {f"w{i}": w.view(np.uint8) for i, w in enumerate(zone.wanted) if w is not None}
 
 
@@ -108,5 +111,5 @@ def load(state: dict[str, Any], layout: Layout, outputs: int) -> Zone:
     with pa.ipc.open_stream(state["carry"]) as reader:
         carry = reader.read_next_batch()
     columns = [state[f"c{i}"] for i in range(len(layout.types))]
-    rows = Rows(state["ts"], state["high"], state["low"], columns)
+    rows = Rows(state["ts"], state["high"], state["low"], columns, state.get("sub"))
     return Zone(rows, carry, [state[f"w{i}"].view(np.bool_) if f"w{i}" in state else None for i in range(outputs)])

@@ -14,8 +14,9 @@ from headrace.plan.query import Emit
 from headrace.spark.attempt import attempt, can_fail
 from headrace.spark.bucket import BucketProcessor
 from headrace.spark.labels import labels
+from headrace.spark.onward import LEAD, Feed, FeedPart, Onward, pack_feeds
 from headrace.spark.pack import EXCHANGE, Packing, StagePart, pack_rows
-from headrace.spark.sources import prepare
+from headrace.spark.sources import parts_of, prepare
 from headrace.spark.stateful import METRICS_ROW, Program, Slots
 from headrace.spark.types import logical
 from headrace.stages.lower import Finish, Lowered, disorder_of
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
+
+    from headrace.plan.schema import Schema
 
 MOST_BUCKETS = 64
 
@@ -40,14 +43,16 @@ class Layout:
 
     per_stage: tuple[tuple[int, ...], ...]
     rejected: int
+    passing: tuple[int, ...] = ()  # for results that have levels still to pass
 
     @staticmethod
     def of(lowered: Lowered, buckets: int) -> Layout:
         """Give every (stage, bucket) a grouping key; they spread evenly over partitions."""
         counts = [1 if s.route == () else buckets for s in lowered.stages]
-        pool = iter(labels(1 << (sum(counts) + 1 - 1).bit_length()))
+        passing = 0 if lowered.levels == 1 else buckets
+        pool = iter(labels(1 << (sum(counts) + passing + 1 - 1).bit_length()))
         per_stage = tuple(tuple(next(pool) for _ in range(n)) for n in counts)
-        return Layout(per_stage, next(pool))
+        return Layout(per_stage, next(pool), tuple(next(pool) for _ in range(passing)))
 
     @property
     def buckets(self) -> dict[int, tuple[int, int]]:
@@ -74,10 +79,55 @@ def output_frame(
         packed = packed.unionByName(control.select("label", "head", "body"))
     if ended:
         packed = packed.unionByName(_end_rows(spark, layout))
-    slots = slots_of(lowered)
-    program = Program(lowered.stages, layout.buckets, slots, layout.rejected)
-    processor = BucketProcessor(uuid.uuid4().hex, pickle.dumps(program))
-    return packed.groupBy("label").transformWithStateInPandas(processor, slots.ddl, "append", "none")
+    return _levels(packed, lowered, layout)
+
+
+def _levels(packed: DataFrame, lowered: Lowered, layout: Layout) -> DataFrame:
+    """The stages of every level, one stateful operator after the other."""
+    slots, run = slots_of(lowered), uuid.uuid4().hex
+    for level in range(1, lowered.levels + 1):
+        own = {label: at for label, at in layout.buckets.items() if lowered.stages[at[0]].level == level}
+        onward = _onward(lowered, layout, level) if level < lowered.levels else None
+        program = Program(lowered.stages, own, slots, layout.rejected, onward, layout.passing)
+        processor = BucketProcessor(f"{run} {level}", pickle.dumps(program))
+        ddl = slots.ddl if onward is None else onward.ddl
+        packed = packed.groupBy("label").transformWithStateInPandas(processor, ddl, "append", "none")
+        if onward is not None:
+            packed = _packed_feeds(packed, lowered, layout, onward)
+    return packed
+
+
+def _onward(lowered: Lowered, layout: Layout, level: int) -> Onward:
+    feeds = []
+    for finish in lowered.feeds:
+        name = finish.query.name
+        made = next(s for s in lowered.stages if name in (*(o.query for o in s.outputs), *(r.query for r in s.reports)))
+        if made.level == level:
+            readers = tuple((source, layout.per_stage[s]) for s, source in parts_of(name, lowered.stages))
+            feeds.append(Feed(name, finish.columns, readers))
+    return Onward(tuple(feeds), layout.passing)
+
+
+def _packed_feeds(wide: DataFrame, lowered: Lowered, layout: Layout, onward: Onward) -> DataFrame:
+    """The inputs of the stages that read feeds, computed in the JVM, then packed."""
+    columns = [F.col(c.split()[0]) for c in LEAD.split(", ")]
+    parts = []
+    for number, feed in enumerate(onward.feeds):
+        for s, source in parts_of(feed.query, lowered.stages):
+            stage = lowered.stages[s]
+            names = tuple(f"x{s}_{source}_{i}" for i in range(len(stage.inputs)))
+            parts.append(FeedPart(number, source, stage, layout.per_stage[s], names))
+            for name, spec in zip(names, stage.inputs, strict=True):
+                value = _over_wide(f"f{number}", feed.columns, spec.exprs[source])
+                columns.append(F.when(F.col("f") == number, value).alias(name))
+    return wide.select(*columns).mapInArrow(_feed_packer(tuple(parts)), EXCHANGE)
+
+
+def _feed_packer(parts: tuple[FeedPart, ...]):  # type: ignore[no-untyped-def]
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return pack_feeds(parts, batches)
+
+    return pack
 
 
 def _packer(packing: Packing):  # type: ignore[no-untyped-def]
@@ -100,16 +150,14 @@ def slots_of(lowered: Lowered) -> Slots:
     return Slots(names, tuple(f.columns for f in lowered.finishes), rejected, ordered)
 
 
-def _wide_name(query: int, finish: Finish, name: str) -> Expr:
-    index = next(i for i, f in enumerate(finish.columns.fields) if f.name.lower() == name.lower())
-    return Expr(logical(f"q{query}c{index}", finish.columns.fields[index].type))
-
-
 def _value(query: int, finish: Finish, expr: Expr) -> Column:
-    """An expression over the columns of a query, over the wide row. One that fails gives NULL: its row has left the input."""
-    names = {n.lower(): _wide_name(query, finish, n) for n in finish.columns.names}
-    wide = expr.substitute(names)
-    column = F.expr(wide.sql)
+    return _over_wide(f"q{query}", finish.columns, expr)
+
+
+def _over_wide(prefix: str, columns: Schema, expr: Expr) -> Column:
+    """An expression over some columns, over the wide row. One that fails gives NULL: its row has left the input."""
+    names = {f.name.lower(): Expr(logical(f"{prefix}c{i}", f.type)) for i, f in enumerate(columns.fields)}
+    column = F.expr(expr.substitute(names).sql)
     return attempt(column)["v"] if can_fail(expr) else column
 
 
@@ -142,7 +190,7 @@ def has_op(finish: Finish) -> bool:
 def finish_all(frame: DataFrame, lowered: Lowered) -> DataFrame:
     """The rows of all queries, still in one wide row: q, sign, order key, and o<q>_<i> for every column shown."""
     several = len(lowered.finishes) > 1
-    key = ("ts", "high", "low") if slots_of(lowered).ordered else ()
+    key = ("ts", "high", "low", "sub") if slots_of(lowered).ordered else ()
     columns = [F.col(c) for c in ("q", "sign", *key)]
     keep = F.lit(True)
     for q, finish in enumerate(lowered.finishes):

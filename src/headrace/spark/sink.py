@@ -139,7 +139,7 @@ def publish(target: Target, staged: list[str], batch: int) -> None:
         for path in staged:
             with system.open_input_file(path) as source:
                 tables.append(ipc.open_file(source).read_all())
-        table = pa.concat_tables(tables).sort_by([("ts", "ascending"), ("high", "ascending"), ("low", "ascending")])
+        table = pa.concat_tables(tables).sort_by([(part, "ascending") for part in ("ts", "high", "low", "sub")])
         merged = posixpath.join(root, STAGING, uuid.uuid4().hex)
         write_table(system, merged, shape(target, table), target.format)
         for path in staged:

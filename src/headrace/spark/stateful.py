@@ -19,22 +19,22 @@ from headrace.changes.changes import Changes
 from headrace.errors import StateError
 from headrace.plan.arrow import arrow_type
 from headrace.plan.schema import Schema
-from headrace.runtime.cells import Shape, join_arrivals, read_cell
-from headrace.runtime.clock import Header, Segment
+from headrace.runtime.cells import Shape, feed_segment, join_arrivals, read_cell, read_feed
+from headrace.runtime.clock import Header, Segment, Standing
 from headrace.runtime.processor import Arrivals, Result, TaskProcessor
 from headrace.runtime.reservoir import ChunkCache
 from headrace.runtime.save import load, save
+from headrace.spark.onward import Columns, Onward, key_columns, read_changes, wide_frame
 from headrace.spark.pack import REJECTED
 from headrace.spark.types import physical
 from headrace.spark.worker import settle
 from headrace.stages.program import Stage
 
 METRICS_ROW = -1
-Columns = list[pa.Array | None]  # of the wide row; None where a query has no such column
 FIXED = "q INT, sign TINYINT, number BIGINT"  # whose row, + or -; and for progress, what number (in sign) and how much
 _FIXED_ARROW = [pa.int32(), pa.int8(), pa.int64()]
-KEY = "ts BIGINT, high BIGINT, low BIGINT"  # the order key, where some sink needs it
-_KEY_ARROW = [pa.int64()] * 3
+KEY = "ts BIGINT, high BIGINT, low BIGINT, sub BIGINT"  # the order key, where some sink needs it
+_KEY_ARROW = [pa.int64()] * 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +140,14 @@ class SparkStore:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a worker must know to process the buckets of a query. Travels from the driver, pickled."""
+    """What a worker must know to process the buckets of one level of a query. Travels from the driver, pickled."""
 
     stages: tuple[Stage, ...]
-    buckets: dict[int, tuple[int, int]]  # label -> (stage, bucket)
+    buckets: dict[int, tuple[int, int]]  # label -> (stage, bucket), of the stages of this level
     slots: Slots
     rejected_label: int
+    onward: Onward | None = None  # None: this is the last level
+    passing: tuple[int, ...] = ()  # labels of results that earlier levels have for the sinks
 
 
 @lru_cache(maxsize=32)
@@ -161,13 +163,14 @@ class Buckets:
         """`run` tells the queries of a session apart."""
         self.run, self.slots, self.rejected_label = run, program.slots, program.rejected_label
         self.stages, self.buckets = program.stages, program.buckets
+        self.onward, self.passing = program.onward, program.passing
 
     def process(self, label: int, rows: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
         """One bucket, one batch."""
         store = SparkStore(state)
         cells = [(str(h), bytes(b)) for frame in rows for h, b in zip(frame["head"], frame["body"], strict=True)]
-        if label == self.rejected_label:
-            yield from self._rejected(cells)
+        if label not in self.buckets:
+            yield from self._elsewhere(label, cells)
             return
         number, bucket = self.buckets[label]
         stage = self.stages[number]
@@ -176,12 +179,31 @@ class Buckets:
         hits, misses = processor.cache.hits, processor.cache.misses
         result = processor.process(header, arrivals)
         self._save(label, processor, store)
-        parts = [self._wide(self.slots.queries.index(query), changes) for query, changes in result.changes]
         numbers = self._numbers(processor, result, first_stage=number == 0, first_bucket=bucket == 0)
         numbers[3], numbers[4] = processor.cache.hits - hits, processor.cache.misses - misses
-        parts.append(self._metrics(numbers))
-        yield from self._frames(parts)
+        if self.onward is None:
+            yield from self._frames([*self._results(result), self._metrics(numbers)])
+        else:
+            yield self.onward.frame(self.onward.send(stage, bucket, processor.clock, result.changes, numbers))
         settle()
+
+    def _results(self, result: Result) -> list[Columns]:
+        return [self._wide(self.slots.queries.index(query), changes) for query, changes in result.changes]
+
+    def _elsewhere(self, label: int, cells: list[tuple[str, bytes]]) -> Iterator[pd.DataFrame]:
+        """Cells that are for no bucket of this level: on to a later one, or, on the last, to the sinks."""
+        if self.onward is not None:
+            yield self.onward.frame([self.onward.relay(label, cells)])
+        elif label == self.rejected_label:
+            yield from self._rejected(cells)
+        elif label in self.passing:
+            parts = []
+            for head, body in cells:
+                about = json.loads(head)
+                if body:
+                    parts.append(self._wide(self.slots.queries.index(about["query"]), read_changes(body)))
+                parts.append(self._metrics({int(k): v for k, v in about.get("numbers", {}).items()}))
+            yield from self._frames(parts)
 
     def _processor(self, stage: Stage, label: int, store: SparkStore) -> TaskProcessor:
         version = store.read("version")
@@ -209,7 +231,7 @@ class Buckets:
         queries = pa.array(np.full(len(changes), query, np.int32))
         columns[:2] = [queries, signs]
         if self.slots.ordered:
-            columns[3:6] = [pa.array(changes.ts), pa.array(changes.high), pa.array(changes.low)]
+            columns[3:7] = key_columns(changes)
         start = self.slots.offset(query)
         for i, column in enumerate(changes.rows.columns):
             kind = self.slots.types[start + i]
@@ -261,19 +283,21 @@ def _length(part: Columns) -> int:
     return len(part[0])
 
 
-def wide_frame(columns: list[pa.Array]) -> pd.DataFrame:
-    """Arrow columns as a pandas frame that Spark turns back into the same Arrow columns without looking at the values."""
-    data = {i: pd.Series(pd.arrays.ArrowExtensionArray(column)) for i, column in enumerate(columns)}
-    return pd.DataFrame(data, copy=False)
-
-
 def gather(stage: Stage, cells: list[tuple[str, bytes]]) -> tuple[Header, Arrivals | None]:
     """All that a batch has for a bucket: one header, one run of rows."""
     segments: list[Segment] = []
     now, ended = 0, False
     parts: list[Arrivals] = []
+    follows: list[Standing] = []
     for head, body in cells:
         about = json.loads(head)
+        if "follow" in about:
+            follows.append(Standing(*about["follow"]))
+            continue
+        if "feed" in about:
+            parts.append(read_feed(stage, about["feed"], body, len(segments)))
+            segments.append(feed_segment(about["feed"]))
+            continue
         now = max(now, about.get("now", 0))
         ended = ended or about.get("ended", False)
         source = about.get("source", 0)
@@ -281,4 +305,4 @@ def gather(stage: Stage, cells: list[tuple[str, bytes]]) -> tuple[Header, Arriva
         if body:
             parts.append(read_cell(stage, Shape.load(about["shape"]), some, body, len(segments)))
         segments += some
-    return Header(now, tuple(segments), ended), join_arrivals(parts)
+    return Header(now, tuple(segments), ended, tuple(follows)), join_arrivals(parts)

@@ -55,6 +55,7 @@ class StageBuilder:
         self.wanted: list[tuple[int, ...]] = []
         self.unique_within: int | None = None
         self.members: tuple[int, ...] = ()
+        self.level = 1
         self.route_exprs = route
         self.route = None if route is None else tuple(self.input(e) for e in route)
 
@@ -178,4 +179,5 @@ class StageBuilder:
             unique_within=self.unique_within,
             members=self.members,
             reports=tuple(self.reports),
+            level=self.level,
         )

@@ -104,10 +104,10 @@ def _difference(before: str, after: str) -> list[str]:
 
 
 def _stage(number: int, stage: Stage, lowered: Lowered) -> list[str]:
-    stream = next(s for s in lowered.streams if s.name == stage.sources[0].name)
-    finishes = {f.query.name: f for f in lowered.finishes}
+    stream = next((s for s in lowered.streams if s.name == stage.sources[0].name), lowered.streams[0])
+    finishes = {f.query.name: f for f in (*lowered.finishes, *lowered.feeds)}
     queries = [finishes[name].query for name in _queries(stage)]
-    lines = [f"stage {number} over {', '.join(dict.fromkeys(s.name for s in stage.sources))}"]
+    lines = [f"stage {number} over {', '.join(dict.fromkeys(_source(s.name, lowered) for s in stage.sources))}"]
     lines += _indented(_fact("partitioned", _partitioning(stage, queries)))
     lines += _indented(_fact("pushed down", *_pushed_down(stage)))
     if stage.unique_within is not None and stream.unique is not None:
@@ -120,8 +120,22 @@ def _stage(number: int, stage: Stage, lowered: Lowered) -> list[str]:
         lines += _indented(_fact("state", *bounds))
     lines.append("  outputs")
     for name in _queries(stage):
-        lines += _indented(_output(finishes[name], stream), 4)
+        feed = any(f.query.name == name for f in lowered.feeds)
+        lines += _indented(_feed(name, lowered) if feed else _output(finishes[name], stream), 4)
     return lines
+
+
+def _source(name: str, lowered: Lowered) -> str:
+    """A stream by its name, the results of another stage by its number."""
+    made = [i for i, s in enumerate(lowered.stages, 1) if name in _queries(s)]
+    return f"{name}, results of stage {made[0]}" if made else name
+
+
+def _feed(name: str, lowered: Lowered) -> list[str]:
+    readers = [i for i, s in enumerate(lowered.stages, 1) if name in (source.name for source in s.sources)]
+    final = next(f for f in lowered.feeds if f.query.name == name).query.emit is not Emit.CHANGES
+    when = "once they are final" if final else "at once, with what is taken back"
+    return [f"{name} -> stage {', '.join(map(str, readers))}: {when}"]
 
 
 def _queries(stage: Stage) -> list[str]:
@@ -339,5 +353,6 @@ def _on_spark(lowered: Lowered) -> list[str]:
     rejected = [f for f in lowered.finishes if f.rejected is not None]
     lines = [f"{f.query.name} -> {f.query.sink}: rows of {f.rejected} that cannot be read, past all stages" for f in rejected]
     sources = " + ".join([*(s.name for s in lowered.streams), "control"])
-    steps = f"{sources} -> pack -> exchange -> {_count(len(lowered.stages), 'stage')} in one stateful operator -> one sink"
+    stages = [_count(sum(s.level == level for s in lowered.stages), "stage") for level in range(1, lowered.levels + 1)]
+    steps = " -> ".join([f"{sources} -> pack", *(f"exchange -> {n} in one stateful operator" for n in stages), "one sink"])
     return [*lines, f"on Spark: {steps}"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.nodes import Filter, Merge, Node, Project, Scan, WindowAggregate
 from headrace.plan.stream import Stream
+from headrace.plan.windows import RowsWindow
 
 Exprs = tuple[Expr, ...]  # one thing of every row: an expression for each stream that rows come from
 TRUE = Expr.of("TRUE")
@@ -83,18 +84,6 @@ def _renamed(flat: Flat, node: Node, names: tuple[str, ...]) -> Flat:
     return Flat(flat.stream, columns, flat.predicates)
 
 
-def stateless(node: Node) -> bool:
-    """Whether a plan is nothing but Filter, Project and Merge over scans."""
-    match node:
-        case Scan():
-            return True
-        case Filter(input=below) | Project(input=below):
-            return stateless(below)
-        case Merge(inputs=inputs):
-            return all(map(stateless, inputs))
-    return False
-
-
 def split_top(node: Node) -> tuple[list[Filter | Project], Node]:
     """The stateless steps above the topmost window (outermost first), and that window (or what has none below it)."""
     above: list[Filter | Project] = []
@@ -111,3 +100,17 @@ def window_chain(node: Node) -> list[WindowAggregate]:
         chain.append(node)
         node = node.input
     return chain[::-1]
+
+
+def side_by_side(chain: list[WindowAggregate]) -> bool:
+    """Whether stacked windows all look at the rows below them, so that they can be evaluated together."""
+    if any(node.where is not None for node in chain[:-1]):
+        return False
+    own = chain[0].input.schema
+    for node in chain[1:]:
+        by = node.window.partition_by if isinstance(node.window, RowsWindow) else ()
+        calls = [e for call in node.aggregates for e in (call.argument, call.filter)]
+        exprs = [e for e in (*node.keys, *by, node.where, *calls) if e is not None]
+        if not all(own.has(name) for e in exprs for name in e.columns):
+            return False
+    return True

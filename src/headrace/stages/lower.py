@@ -25,10 +25,11 @@ from headrace.plan.nodes import (
 )
 from headrace.plan.query import Emit, Query, Script
 from headrace.plan.schema import Field, Schema
-from headrace.plan.stream import Stream, Unique
+from headrace.plan.stream import StageSource, Stream, Unique
 from headrace.plan.windows import RowsWindow, UnboundedWindow, Window
 from headrace.stages.builder import StageBuilder
-from headrace.stages.flatten import Exprs, Flat, Flats, flatten, split_top, stateless, window_chain
+from headrace.stages.cut import Cuts
+from headrace.stages.flatten import Exprs, Flat, Flats, flatten, split_top, window_chain
 from headrace.stages.program import Disorder, Output, Report, Source, Stage
 
 if TYPE_CHECKING:
@@ -63,6 +64,12 @@ class Lowered:
     stages: tuple[Stage, ...]
     finishes: tuple[Finish, ...]
     rules: tuple[tuple[str, str, str, str], ...] = field(default=(), compare=False)  # query, rule, before, after
+    feeds: tuple[Finish, ...] = ()  # what stages give to others
+
+    @property
+    def levels(self) -> int:
+        """How many stages a row may have to pass, one after the other."""
+        return max((s.level for s in self.stages), default=1)
 
 
 def disorder_of(stream: Stream) -> Disorder:
@@ -72,7 +79,8 @@ def disorder_of(stream: Stream) -> Disorder:
 
 class _Lowering:
     def __init__(self, type_of: Callable[[Expr, Schema], str]) -> None:
-        self.type_of = type_of
+        self.type_of, self.level = type_of, 1
+        self.width: dict[str, int] = {}  # feeds: how many base streams are below them
         self.builders: dict[tuple[object, ...], StageBuilder] = {}
 
     def builder(self, streams: tuple[Stream, ...], route: tuple[Exprs, ...] | None, apart: object = None) -> StageBuilder:
@@ -80,13 +88,21 @@ class _Lowering:
         key = (tuple(s.name for s in streams), None if route is None else _sorted(route), apart)
         if key not in self.builders:
             types, schema = self.type_of, streams[0].schema
-            sources = tuple(Source(s.name, disorder_of(s)) for s in streams)
-            builder = StageBuilder(sources, route, lambda e: types(e, schema))
+            builder = StageBuilder(self._sources(streams), route, lambda e: types(e, schema))
+            builder.level = self.level
             unique = _unique(streams)
             if unique is not None and apart != "late":
                 builder.unique(tuple((e,) for e in unique.by), unique.within)
             self.builders[key] = builder
         return self.builders[key]
+
+    def _sources(self, streams: tuple[Stream, ...]) -> tuple[Source, ...]:
+        """Rows of one time stand by which base stream they come from, also those that other stages have merged."""
+        out, rank = [], 0
+        for stream in streams:
+            out.append(Source(stream.name, disorder_of(stream), isinstance(stream.source, StageSource), rank))
+            rank += self.width.get(stream.name, 1)
+        return tuple(out)
 
     def query(self, query: Query, node: Node, route: tuple[Exprs, ...]) -> Finish:
         above, core = split_top(node)
@@ -105,8 +121,6 @@ class _Lowering:
 
     def _rows(self, query: Query, node: Node) -> Finish:
         """A query without a window: its rows pass as they are."""
-        if not stateless(node):
-            raise _not_yet()
         flat = flatten(node)
         unique = _unique(flat.streams)
         builder = self.builder(flat.streams, None if unique is None else tuple((e,) for e in unique.by), apart="rows")
@@ -128,8 +142,6 @@ class _Lowering:
 
     def _windows(self, query: Query, above: list[Filter | Project], top: WindowAggregate, route: tuple[Exprs, ...]) -> Finish:
         chain = window_chain(top)
-        if not _side_by_side(chain):
-            raise _not_yet()
         flat = flatten(chain[0].input)
         rows_filter = flat.predicates if any(isinstance(n.window, RowsWindow) for n in chain) else ()
         builder = self.builder(flat.streams, route, apart=rows_filter or None)
@@ -159,8 +171,6 @@ class _Lowering:
         return self._finish(query, above, Schema(fields))
 
     def _report(self, query: Query, above: list[Filter | Project], node: WindowReport, route: tuple[Exprs, ...]) -> Finish:
-        if not stateless(node.input):
-            raise _not_yet()
         flat = flatten(node.input)
         builder = self.builder(flat.streams, route)
         masks = builder.masks((*flat.predicates, *((flat.rewrite(node.where),) if node.where else ())))
@@ -226,43 +236,18 @@ class _Lowering:
         return Finish(query, columns, tuple(predicates), tuple((n, current[n.lower()]) for n in names), rejected)
 
 
-def _not_yet() -> QueryError:
-    message = "a window over the results of another window is not there yet"
-    return QueryError(message, hint="write one SELECT with OVER for each metric")
-
-
 def _sorted(route: tuple[Exprs, ...]) -> tuple[tuple[str, ...], ...]:
     return tuple(sorted(tuple(e.sql for e in exprs) for exprs in route))
 
 
 def _unique(streams: tuple[Stream, ...]) -> Unique | None:
-    """UNIQUE BY of the one stream that rows come from."""
-    found = [s for s in streams if s.unique is not None]
-    if found and len(streams) > 1:
-        raise QueryError(
-            f"stream {found[0].name!r} is UNIQUE BY, and merged with others: that is not there yet",
-            hint="leave UNIQUE BY out, or read the stream in a query of its own",
-        )
-    return found[0].unique if found else None
+    """UNIQUE BY of the one stream that rows come from. One that is merged with others is read as a feed, and has done with it."""
+    return streams[0].unique if len(streams) == 1 else None
 
 
 def _keeps_keys(window: Window) -> bool:
     """Whether a window keeps something for a key that no longer comes."""
     return isinstance(window, UnboundedWindow) or (isinstance(window, RowsWindow) and bool(window.partition_by))
-
-
-def _side_by_side(chain: list[WindowAggregate]) -> bool:
-    """Whether stacked windows all look at the rows of the stream, so that they can be evaluated side by side."""
-    if not stateless(chain[0].input) or any(node.where is not None for node in chain[:-1]):
-        return False
-    own = chain[0].input.schema
-    for node in chain[1:]:
-        by = node.window.partition_by if isinstance(node.window, RowsWindow) else ()
-        calls = [e for call in node.aggregates for e in (call.argument, call.filter)]
-        exprs = [e for e in (*node.keys, *by, node.where, *calls) if e is not None]
-        if not all(own.has(name) for e in exprs for name in e.columns):
-            return False
-    return True
 
 
 def _needed(above: list[Filter | Project], schema: Schema) -> set[str]:
@@ -306,10 +291,10 @@ def _routes(nodes: list[Node]) -> list[tuple[Exprs, ...]]:
     keys: list[tuple[tuple[str, ...], frozenset[Exprs]] | None] = []
     for node in nodes:
         _, core = split_top(node)
-        if isinstance(core, WindowReport) and stateless(core.input):
+        if isinstance(core, WindowReport):
             keys.append((_names(core), frozenset(reported(core))))
             continue
-        if isinstance(core, WindowAggregate) and stateless(window_chain(core)[0].input):
+        if isinstance(core, WindowAggregate):
             keys.append((_names(core), frozenset(routable(window_chain(core)))))
         else:
             keys.append(None)
@@ -326,15 +311,27 @@ def _names(node: Node) -> tuple[str, ...]:
 
 
 def lower(script: Script, type_of: Callable[[Expr, Schema], str] = guess_type) -> Lowered:
-    """Optimise every query, and lower all of them together."""
-    lowering = _Lowering(type_of)
-    nodes, rules = [], []
+    """Optimise every query, cut them into levels, and lower all of a level together."""
+    nodes, rules = {}, []
     for query in script.queries:
-        node, applied = optimize(query.node)
-        nodes.append(node)
+        nodes[query.name], applied = optimize(query.node)
         rules += [(query.name, *change) for change in applied]
-    routes = _routes(nodes)
-    finishes = tuple(lowering.query(q, n, r) for q, n, r in zip(script.queries, nodes, routes, strict=True))
+    lowering, cuts = _Lowering(type_of), Cuts()
+    for query in script.queries:
+        cuts.note(nodes[query.name], query.emit is Emit.CHANGES)
+    queries = [(q, nodes[q.name]) for q in script.queries]
+    queries += [(Query(cuts.name(n), n, Emit.CHANGES if eager else Emit.FINAL), n) for n, eager in cuts.eager.items()]
+    done: dict[str, Finish] = {}
+    while len(done) < len(queries):
+        ready = [(q, n) for q, n in queries if q.name not in done and cuts.level(n) == lowering.level]
+        over = [cuts.apply(n) for _, n in ready]
+        for (query, node), cut, route in zip(ready, over, _routes(over), strict=True):
+            done[query.name] = lowering.query(query, cut, route)
+            if node in cuts.eager and query.name == cuts.name(node):
+                cuts.add(node, done[query.name].columns)
+                lowering.width[query.name] = len(base_streams(node))
+        lowering.level += 1
     streams = tuple({s.name: s for q in script.queries for s in base_streams(q.node)}.values())
     stages = tuple(b.build() for b in lowering.builders.values())
-    return Lowered(script, streams, stages, finishes, tuple(rules))
+    feeds = tuple(done[cuts.name(n)] for n in cuts.eager)
+    return Lowered(script, streams, stages, tuple(done[q.name] for q in script.queries), tuple(rules), feeds)

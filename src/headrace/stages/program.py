@@ -162,10 +162,15 @@ class Disorder:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where rows of a stage come from: a base stream."""
+    """Where rows of a stage come from: a base stream, or the results of another stage, whose frontier it then follows.
+
+    `rank` puts the rows of this source behind those of the sources before it, at one time: the number of base streams below them.
+    """
 
     name: str
     disorder: Disorder
+    follows: bool = False
+    rank: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +190,12 @@ class Stage:
     unique_within: int | None = None  # rows of one number in the UNIQUE table no further apart than this are one row
     members: tuple[int, ...] = ()  # with UNIQUE: masks of the rows that are then in the stream at all
     reports: tuple[Report, ...] = ()
+    level: int = 1  # a stage comes after those whose results it reads
+
+    @property
+    def signed(self) -> bool:
+        """Whether rows that have come may be taken back."""
+        return any(s.follows for s in self.sources)
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

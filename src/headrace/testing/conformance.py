@@ -223,11 +223,11 @@ class _Checker:
             return
         known = {self._identity(key, row): (key, row) for key, row in most}
         lines = [
-            [label, *map(str, key), *map(format_cell, row)]
+            [label, *map(str, (*key, "")[:4]), *map(format_cell, row)]
             for label, left, source in (("missing", must - out, known), ("unexpected", out - may, self.shown))
             for key, row in sorted((source[i] for i in left.elements()), key=lambda pair: pair[0])
         ]
-        table = format_table(("", "ts", "hi", "lo", *self.query.node.schema.names), lines)
+        table = format_table(("", "ts", "hi", "lo", "sub", *self.query.node.schema.names), lines)
         raise ConformanceError(f"{where} {out.total()} rows are out, the oracle has {len(least)}:\n{table}")
 
     def _identity(self, key: Key, row: Row) -> Any:

@@ -12,16 +12,18 @@ import pyarrow as pa
 
 from headrace.changes.changes import Changes
 from headrace.oracle.admission import Batch, event_times
+from headrace.plan.arrow import arrow_type
 from headrace.plan.expr import all_of
 from headrace.plan.query import Emit, Script
 from headrace.plan.stream import Stream
-from headrace.runtime.cells import join_arrivals, read_cell, write_cells
-from headrace.runtime.clock import Header, Segment
+from headrace.runtime.cells import batch_of, feed_segment, join_arrivals, read_cell, read_feed, write_cells, write_feed
+from headrace.runtime.clock import Header, Segment, Standing
 from headrace.runtime.pack import Placed, segments_of
 from headrace.runtime.processor import Arrivals, Result, TaskProcessor
 from headrace.runtime.reservoir import ChunkCache
 from headrace.runtime.save import load, save
 from headrace.stages.lower import Finish, lower
+from headrace.stages.program import Stage
 from headrace.testing.engine import Change, Outputs
 from headrace.testing.rows import batch_of_rows, normal_rows, rows_of_batch
 from headrace.testing.scalar import evaluate_batch
@@ -66,6 +68,11 @@ class _Packed:
 
     segments: list[Segment] = field(default_factory=list)
     rows: list[tuple[int, Arrivals]] = field(default_factory=list)  # (bucket, rows)
+    follows: list[Standing] = field(default_factory=list)
+
+    def header(self, now: int, ended: bool) -> Header:
+        """What every bucket is told."""
+        return Header(now, tuple(self.segments), ended, tuple(self.follows))
 
 
 class LocalEngine:
@@ -76,6 +83,7 @@ class LocalEngine:
         self.lowered = lower(script)
         self.buckets = buckets
         self._finishes = {f.query.name: f for f in self.lowered.finishes}
+        self._feeds = {f.query.name: f for f in self.lowered.feeds}
         self._cache = ChunkCache(size=16)
         self._positions: dict[tuple[str, int], int] = defaultdict(int)
         self._stores: dict[tuple[int, int], MemoryStore] = {}
@@ -96,18 +104,49 @@ class LocalEngine:
         packed: dict[int, _Packed] = {s: _Packed() for s in range(len(self.lowered.stages))}
         for stream in self.lowered.streams:
             self._pack(stream, batch, packed, out)
-        for (s, b), processor in self._processors.items():
-            parts = [rows for bucket, rows in packed[s].rows if bucket == b]
-            self._collect(processor.process(Header(batch.now, tuple(packed[s].segments)), join_arrivals(parts)), out)
-        return self._ordered(out)
+        return self._run(packed, batch.now, False, out)
 
     def finish(self, now: int) -> Outputs:
         """The end of all input."""
         out: Outputs = {name: [] for name in self._finishes}
-        header = Header(now, ended=True)
-        for processor in self._processors.values():
-            self._collect(processor.process(header, None), out)
+        return self._run({s: _Packed() for s in range(len(self.lowered.stages))}, now, True, out)
+
+    def _run(self, packed: dict[int, _Packed], now: int, ended: bool, out: Outputs) -> Outputs:
+        """All buckets, level by level."""
+        for (s, b), processor in sorted(self._processors.items(), key=lambda item: self.lowered.stages[item[0][0]].level):
+            parts = [rows for bucket, rows in packed[s].rows if bucket == b]
+            result = processor.process(packed[s].header(now, ended), join_arrivals(parts))
+            self._collect(result, out)
+            self._feed(result, packed)
+            if b == 0:
+                self._stand(s, processor, packed)
         return self._ordered(out)
+
+    def _feed(self, result: Result, packed: dict[int, _Packed]) -> None:
+        """Bring results to the stages that read them."""
+        for name, changes in result.changes:
+            feed = self._feeds.get(name)
+            for s, source in self._readers(name) if feed is not None else ():
+                assert feed is not None
+                stage = self.lowered.stages[s]
+                exprs = [i.exprs[source] for i in stage.inputs]
+                inputs = _typed(stage, evaluate_batch(exprs, feed.columns, changes.rows), len(changes))
+                given = Changes(changes.sign, changes.ts, changes.high, changes.low, inputs, changes.sub)
+                cells = write_feed(stage, given, self.buckets if stage.route != () else 1)
+                segment = len(packed[s].segments)
+                packed[s].rows += ((b, read_feed(stage, source, bytes(c), segment)) for b, c in enumerate(cells) if len(c))
+                packed[s].segments.append(feed_segment(source))
+
+    def _stand(self, number: int, processor: TaskProcessor, packed: dict[int, _Packed]) -> None:
+        """Tell the stages that read the results of this one how far it is."""
+        stage, clock = self.lowered.stages[number], processor.clock
+        for name in {*(o.query for o in stage.outputs), *(r.query for r in stage.reports)}:
+            for s, source in self._readers(name):
+                packed[s].follows.append(Standing(source, clock.frontier, clock.final_before, clock.latest))
+
+    def _readers(self, feed: str) -> list[tuple[int, int]]:
+        stages = self.lowered.stages
+        return [(s, i) for s, stage in enumerate(stages) for i, source in enumerate(stage.sources) if source.name == feed]
 
     def save(self) -> object:
         """The state of every bucket, as bytes."""
@@ -170,7 +209,8 @@ class LocalEngine:
 
     def _collect(self, result: Result, out: Outputs) -> None:
         for query, changes in result.changes:
-            self._give(self._finishes[query], changes, out)
+            if query in self._finishes:
+                self._give(self._finishes[query], changes, out)
 
     def _give(self, finish: Finish, changes: Changes, out: Outputs) -> None:
         """What is left to do: HAVING, then the columns of the SELECT."""
@@ -182,7 +222,8 @@ class LocalEngine:
         names = [n for n, _ in finish.items]
         shown = evaluate_batch([e for _, e in finish.items], finish.columns, changes.rows, names).take(pa.array(kept))
         for i, row in zip(kept.tolist(), rows_of_batch(shown), strict=True):
-            key = (int(changes.ts[i]), int(changes.high[i]), int(changes.low[i]))
+            sub = () if changes.sub is None or changes.sub[i] == 0 else (int(changes.sub[i]),)
+            key = (int(changes.ts[i]), int(changes.high[i]), int(changes.low[i]), *sub)
             out[finish.query.name].append(Change(int(changes.sign[i]), key, row))
 
     def _ordered(self, out: Outputs) -> Outputs:
@@ -191,6 +232,12 @@ class LocalEngine:
             if finish.query.emit is Emit.FINAL_IN_ORDER:
                 out[name].sort(key=lambda c: c.key)
         return out
+
+
+def _typed(stage: Stage, inputs: pa.RecordBatch, rows: int) -> pa.RecordBatch:
+    """Inputs in the types that the stage has for them."""
+    kinds = [arrow_type(i.type) for i in stage.inputs]
+    return batch_of([c if c.type == k else c.cast(k) for c, k in zip(inputs.columns, kinds, strict=True)], rows)
 
 
 def local_engine(script: Script, buckets: int, saved: object | None) -> LocalEngine:
