@@ -94,3 +94,74 @@ def looks(
             out += 1
         u += every
     return times[:out], keys[:out], entered[:out], left[:out]
+
+
+@nb.njit(inline="always")
+def _link(key, by, counts, heads, after, before, part):  # type: ignore[no-untyped-def]
+    """Count rows of a key; one that comes or goes joins or leaves the list of its partition."""
+    counts[key] += by
+    p = part[key]
+    if by > 0 and counts[key] == 1:
+        after[key] = heads[p]
+        before[key] = -1
+        if heads[p] >= 0:
+            before[heads[p]] = key
+        heads[p] = key
+    elif by < 0 and counts[key] == 0:
+        if before[key] >= 0:
+            after[before[key]] = after[key]
+        else:
+            heads[p] = after[key]
+        if after[key] >= 0:
+            before[after[key]] = before[key]
+
+
+@nb.njit(
+    nb.types.Tuple((_INTS, _KEYS))(s.keys, s.codes, s.keys, s.codes, s.ints, s.keys, s.integer, s.ints, s.ints, s.keys),
+    cache=True,
+)
+def live(
+    enter_key: np.ndarray, enter_code: np.ndarray, leave_key: np.ndarray, leave_code: np.ndarray, counts: np.ndarray,
+    part: np.ndarray, parts: int, entered: np.ndarray, left: np.ndarray, asked: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """For every look, when so many rows have entered and so many left, the keys in the window that are of partition `asked`.
+
+    `part` is the partition of every key. Gives for every look and key: which look, and the key.
+    """
+    held = counts.copy()
+    heads = np.full(parts, -1, np.int32)
+    after, before = np.empty(len(counts), np.int32), np.empty(len(counts), np.int32)
+    for key in range(len(counts)):
+        if counts[key] > 0:
+            held[key] = 0
+            _link(np.int32(key), 1, held, heads, after, before, part)
+            held[key] = counts[key]
+    size, out = 1024, 0
+    looks, keys = np.empty(size, np.int64), np.empty(size, np.int32)
+    e, x = 0, 0
+    for i in range(len(entered)):
+        while e < entered[i]:
+            if enter_code[e] < NULL:
+                _link(enter_key[e], 1, held, heads, after, before, part)
+            e += 1
+        while x < left[i]:
+            if leave_code[x] < NULL:
+                _link(leave_key[x], -1, held, heads, after, before, part)
+            x += 1
+        key = heads[asked[i]]
+        while key >= 0:
+            if out == size:
+                size *= 2
+                looks, keys = _longer(looks, size), _longer(keys, size)
+            looks[out], keys[out] = i, key
+            out += 1
+            key = after[key]
+    return looks[:out], keys[:out]
+
+
+@nb.njit(s.nothing(s.keys, s.INTS, s.INTS), cache=True)
+def ordinals(part: np.ndarray, counts: np.ndarray, out: np.ndarray) -> None:
+    """For every row, which one of its partition it is; `counts` says how many there were, and counts on."""
+    for i in range(len(part)):
+        counts[part[i]] += 1
+        out[i] = counts[part[i]]

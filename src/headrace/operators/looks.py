@@ -13,13 +13,19 @@ from headrace.plan.windows import RangeWindow
 if TYPE_CHECKING:
     from headrace.operators.moves import Moves
     from headrace.operators.tally import CountTally, Reading
-    from headrace.plan.windows import Trigger
+    from headrace.plan.windows import EveryTime
     from headrace.runtime.reservoir import Run
+
+
+CLOCK_PLACE = 2**62  # rows made by the clock at u follow every event at u
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What is asked of a report in one pass: the looks in start <= u < stop, at some keys (None: at all)."""
+    """What is asked of a report in one pass: the looks in start <= u < stop, at some keys (None: at all).
+
+    What rows let happen is asked for by the numbers of those rows, and `only` is then about partitions.
+    """
 
     start: int
     stop: int
@@ -28,12 +34,20 @@ class Ask:
 
 @dataclass(slots=True)
 class Looks:
-    """Looks at single keys, in the order of time."""
+    """Looks at single keys, in the order of time.
+
+    Those that rows let happen stand at the place of a row; `mark` tells several at one place apart. `begin` is where windows
+    begin that have no fixed length.
+    """
 
     time: np.ndarray
     key: np.ndarray
     entered: np.ndarray
     left: np.ndarray
+    high: np.ndarray | None = None
+    low: np.ndarray | None = None
+    mark: np.ndarray | None = None
+    begin: np.ndarray | None = None
 
     @staticmethod
     def none() -> Looks:
@@ -50,10 +64,15 @@ class Looks:
         if not len(self) or not len(other):
             return other if not len(self) else self
         pairs = ((getattr(self, name), getattr(other, name)) for name in self.__slots__)
-        return Looks(*map(np.concatenate, pairs))
+        return Looks(*(None if a is None else np.concatenate((a, b)) for a, b in pairs))  # type: ignore[arg-type]
+
+    def take(self, index: np.ndarray) -> Looks:
+        """The looks at these places."""
+        parts = (getattr(self, name) for name in self.__slots__)
+        return Looks(*(None if a is None else a[index] for a in parts))  # type: ignore[arg-type]
 
 
-def look(trigger: Trigger, window: RangeWindow, presence: CountTally, rows: Run, edges: dict[int, Run], ask: Ask) -> Looks:
+def look(trigger: EveryTime, window: RangeWindow, presence: CountTally, rows: Run, edges: dict[int, Run], ask: Ask) -> Looks:
     """The looks that are asked for, from where the presence tally stands, while rows move through the window."""
     enter = rows if window.lag == 0 else edges[window.lag]
     leave = edges[window.lag + window.size]

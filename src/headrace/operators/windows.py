@@ -13,7 +13,7 @@ import numpy as np
 from headrace.kernels import rings
 from headrace.operators.moves import Moves
 from headrace.operators.tally import grown
-from headrace.plan.windows import RangeWindow, RowsWindow
+from headrace.plan.windows import RangeWindow, RowsWindow, SpanWindow
 
 if TYPE_CHECKING:
     from headrace.runtime.reservoir import Run
@@ -55,6 +55,16 @@ def rows_moves(events: Run, left: Run, size: int) -> Moves:
     """`[ROWS n]`: when a row enters, the one n places before it leaves. `left` holds those."""
     leave_end = np.clip(events.numbers + 1 - size - left.first, 0, len(left.ts))
     return Moves(events.columns, events.numbers, _counting(len(events.ts)), left.columns, left.numbers, leave_end)
+
+
+def span_moves(window: SpanWindow, events: Run) -> Moves:
+    """`[LANDMARK FROM ..]`, `[FIXED FROM .. TO ..]`: rows of that time enter and stay."""
+    first = int(events.ts.searchsorted(window.start, side="right"))
+    last = len(events.ts) if window.stop is None else int(events.ts.searchsorted(window.stop, side="right"))
+    _, leave_row, leave_end = _none(events)
+    columns = [c[first:last] for c in events.columns]
+    enter_end = np.clip(_counting(len(events.ts)) - first, 0, max(0, last - first))
+    return Moves(columns, events.numbers[first:last], enter_end, [c[:0] for c in events.columns], leave_row, leave_end)
 
 
 def unbounded_moves(events: Run) -> Moves:

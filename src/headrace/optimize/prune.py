@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from headrace.plan.aggregates import Aggregate
 from headrace.plan.expr import Expr
-from headrace.plan.nodes import Filter, Node, Project, WindowAggregate, WindowReport
+from headrace.plan.nodes import Filter, Node, Project, WindowAggregate, WindowReport, policy_exprs
 
 
 def prune(node: Node) -> Node:
@@ -72,7 +72,8 @@ def _reads(node: WindowAggregate, calls: tuple[Aggregate, ...]) -> list[Expr]:
 
 
 def _report_reads(node: WindowReport) -> list[Expr]:
-    found = [*(e for _, e in node.keys), *(e for a in node.aggregates for e in (a.argument, a.filter)), node.where]
+    calls = (e for a in node.aggregates for e in (a.argument, a.filter))
+    found = [*(e for _, e in node.keys), *policy_exprs(node), *calls, node.where]
     return [e for e in found if e is not None]
 
 

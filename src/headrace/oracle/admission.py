@@ -60,6 +60,7 @@ class Outcome:
     frontier: int
     final_before: int
     clock: int  # how far time is for results that need not be final: the largest ts seen, or the frontier if that is further
+    last: int = END_OF_TIME  # the clock; when the stream has ended, how far it was before
 
 
 @dataclass(slots=True)
@@ -78,6 +79,7 @@ class Admission:
         self.stream = stream
         self.partitions: dict[int, Partition] = {}
         self.frontier = START_OF_TIME
+        self.last = START_OF_TIME
 
     def push(self, batch: Batch) -> Outcome:
         """Let one batch in."""
@@ -103,13 +105,21 @@ class Admission:
             beyond = stream.ahead is not None and ts > now + stream.ahead
             if not beyond:
                 partition.max_ts = ts if partition.max_ts is None else max(partition.max_ts, ts)
+        before = self.frontier
         self.frontier = max(self.frontier, self._frontier_at(now))
-        return Outcome(tuple(admitted), tuple(late), tuple(rejected), self.frontier, self.final_before, self.clock)
+        self._note_last(before)
+        return Outcome(tuple(admitted), tuple(late), tuple(rejected), self.frontier, self.final_before, self.clock, self.last)
 
     def finish(self) -> Outcome:
         """The end of bounded input."""
         self.frontier = END_OF_TIME
-        return Outcome((), (), (), self.frontier, self.final_before, self.clock)
+        return Outcome((), (), (), self.frontier, self.final_before, self.clock, self.last)
+
+    def _note_last(self, before: int) -> None:
+        """How far time was, as long as the stream had not ended."""
+        frontier = before if self.frontier == END_OF_TIME else self.frontier
+        if frontier < END_OF_TIME:
+            self.last = max([self.last, frontier, *(p.max_ts for p in self.partitions.values() if p.max_ts is not None)])
 
     @property
     def final_before(self) -> int:

@@ -31,7 +31,7 @@ Results = list[tuple[Key, Row]]
 Rows = Mapping[str, Sequence[tuple[Key, Row]]]  # by name of stream
 
 
-Clock = int | Mapping[str, int]  # of all streams, or by name of stream
+Clock = int | Mapping[str, tuple[int, int]]  # of all streams; or by name of stream: now, and before it ended
 
 
 def results(node: Node, rows: Rows | Sequence[tuple[Key, Row]], clock: Clock = END_OF_TIME) -> Results:
@@ -61,11 +61,15 @@ def results(node: Node, rows: Rows | Sequence[tuple[Key, Row]], clock: Clock = E
         case WindowAggregate(input=below):
             return _window_aggregate(node, results(below, rows, clock))
         case WindowReport(input=below):
-            return reports(node, results(below, rows, clock), _clock_of(node, clock))
+            return reports(node, results(below, rows, clock), *_clock_of(node, clock))
 
 
-def _clock_of(node: Node, clock: Clock) -> int:
-    return clock if isinstance(clock, int) else min(clock[stream.name] for stream in base_streams(node))
+def _clock_of(node: Node, clock: Clock) -> tuple[int, int | None]:
+    """Several streams are as far as the one furthest behind; the last of them to end was the end."""
+    if isinstance(clock, int):
+        return clock, None
+    own = [clock[stream.name] for stream in base_streams(node)]
+    return min(now for now, _ in own), max(last for _, last in own)
 
 
 def _window_aggregate(node: WindowAggregate, found: Results) -> Results:
@@ -187,7 +191,8 @@ def expected_after_each_batch(query: Query, batches: Sequence[Batch], *, end: bo
         for name, door in doors.items():
             outcomes[name].append(door.push(batch) if batch is not None else door.finish())
         last = tuple(every[-1] for every in outcomes.values())
-        clock, before = {n: every[-1].clock for n, every in outcomes.items()}, expected[-1].outcomes if expected else ()
+        clock = {n: (every[-1].clock, every[-1].last) for n, every in outcomes.items()}
+        before = expected[-1].outcomes if expected else ()
         quiet = not any(o.admitted or o.late or o.rejected for o in last)
         same = before and quiet and [o.clock for o in last] == [o.clock for o in before]
         found = expected[-1].changes if same else results(query.node, source_rows(query.node, outcomes), clock)

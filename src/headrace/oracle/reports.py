@@ -1,16 +1,40 @@
-"""Windows that are looked at when a trigger fires, from the definitions of 002: what is inside (3.1), and when (3.3)."""
+"""Windows that are looked at when a trigger fires, from the definitions of 002: what is inside (2.2, 3.2), and when (3.3).
+
+A look sees a prefix of the rows in the total order. Of these, the window holds those that its measure says: by time
+(t - size, t], by number the last n, by a field (p - size, p]. Partitioned windows of rows have a count of their
+own in every partition.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from sqlglot import exp
 
 from headrace.oracle.admission import Key
 from headrace.oracle.calls import Call, groups
-from headrace.oracle.ties import group_places
+from headrace.oracle.ties import group_places, mixed
+from headrace.plan.expr import Expr
 from headrace.plan.nodes import WindowReport
+from headrace.plan.schema import Field, Schema
 from headrace.plan.time import END_OF_TIME
-from headrace.plan.windows import EveryTime
+from headrace.plan.windows import (
+    DeltaWindow,
+    EveryField,
+    EveryInstant,
+    EveryRows,
+    EveryTime,
+    FieldWindow,
+    OnClose,
+    RangeWindow,
+    RowsWindow,
+    SessionWindow,
+    SpanWindow,
+    UnboundedWindow,
+)
 from headrace.testing.rows import Row, from_micros
 from headrace.testing.scalar import evaluate, holds
 
@@ -18,37 +42,268 @@ CLOCK = 2**62  # rows made by the clock at u follow every event at u
 Found = Sequence[tuple[Key, Row]]
 
 
-def reports(node: WindowReport, found: Found, clock: int) -> list[tuple[Key, Row]]:
-    """For every time u that the clock has passed and for every group with a row in (u - size - lag, u - lag], one row."""
-    schema = node.input.schema
-    table = [row for _, row in found]
-    times = [key[0] for key, _ in found]
-    selected = holds(node.where, schema, table)
-    keys = groups([e for _, e in node.keys], schema, table)
-    values = evaluate([e for _, e in node.keys], schema, table)
-    places = group_places([f.type for f in node.schema.fields[: len(node.keys)]], values)
-    calls = [Call(call, schema, table, node.schema.field(call.name).type) for call in node.aggregates]
-    size, lag = node.window.size, node.window.lag
-    out = []
-    for u in looks(node.trigger, times, size + lag, clock):
-        window = [j for j, t in enumerate(times) if u - lag - size < t <= u - lag and selected[j]]
-        for key in dict.fromkeys(keys[j] for j in window):
-            group = [j for j in window if keys[j] == key]
-            bounds: tuple[Any, ...] = (from_micros(u - lag - size), from_micros(u - lag))
-            shown = map(_positive_zero, values[group[0]])
-            out.append(((u, CLOCK, 0, places[group[0]]), (*shown, *bounds, *(call.over(group) for call in calls))))
-    return sorted(out, key=lambda pair: pair[0])
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One look: its order key, the time it is about, the rows in the window, and the bounds of the window in time."""
+
+    key: Key
+    rows: tuple[int, ...]
+    start: int
+    end: int
+    mark: int = 0  # tells looks with the same key apart
+    only: frozenset[Hashable] | None = None  # the groups it is about; None: all
 
 
-def looks(trigger: EveryTime, times: Sequence[int], reach: int, clock: int) -> Iterator[int]:
-    """The times at which a window can hold anything: those that some row reaches, in order."""
-    found: set[int] = set()
-    for t in times:
-        u = trigger.first_at(t)
-        while u < t + reach and (u < clock or clock == END_OF_TIME):
-            found.add(u)
-            u += trigger.every
-    yield from sorted(found)
+def reports(node: WindowReport, found: Found, clock: int, last: int | None = None) -> list[tuple[Key, Row]]:
+    """One row for every look and every group with a selected row in the window.
+
+    `clock` is how far time is; END_OF_TIME when the input has ended, and then `last` is how far it was before.
+    """
+    return sorted(_Reports(node, found, clock, last).rows(), key=lambda pair: pair[0])
+
+
+class _Reports:
+    def __init__(self, node: WindowReport, found: Found, clock: int, last: int | None) -> None:
+        self.node, self.clock = node, clock
+        self.schema = node.input.schema
+        self.keys_of = [key for key, _ in found]
+        self.times = [key[0] for key in self.keys_of]
+        self.table = [row for _, row in found]
+        self.ended = clock == END_OF_TIME
+        self.last = last if last is not None else max(self.times, default=0)
+        exprs = [e for _, e in node.keys]
+        self.groups = groups(exprs, self.schema, self.table)
+        self.values = evaluate(exprs, self.schema, self.table)
+        self.places = group_places([f.type for f in node.schema.fields[: len(node.keys)]], self.values)
+        self.selected = holds(node.where, self.schema, self.table)
+
+    def rows(self) -> Iterator[tuple[Key, Row]]:
+        """What the looks say."""
+        node = self.node
+        calls = [Call(call, self.schema, self.table, node.schema.field(call.name).type) for call in node.aggregates]
+        before: dict[Hashable, list[int]] = {}
+        looks = self.segments() if isinstance(node.trigger, OnClose) else self.looks()
+        for look in looks:
+            window = [j for j in look.rows if self.selected[j]]
+            now = {g: [j for j in window if self.groups[j] == g] for g in dict.fromkeys(self.groups[j] for j in window)}
+            told = {g: w for g, w in now.items() if look.only is None or g in look.only}
+            if node.on_change:
+                told = {g: w for g, w in told.items() if before.get(g) != w}
+                before = now if look.only is None else {**before, **{g: now.get(g, []) for g in look.only}}
+            for group in told.values():
+                bounds: tuple[Any, ...] = (from_micros(look.start), from_micros(look.end))[2 - len(node.bounds) :]
+                shown = map(_positive_zero, self.values[group[0]])
+                sub = mixed(self.places[group[0]], look.mark)
+                yield (*look.key, sub), (*shown, *bounds, *(call.over(group) for call in calls))
+
+    # ---- looks at windows that are measured
+
+    def looks(self) -> Iterator[Look]:
+        match self.node.trigger:
+            case EveryTime():
+                yield from self.by_time(self.node.trigger)
+            case EveryRows(every=every, partition_by=by):
+                yield from self.by_rows(every, by)
+            case EveryField(every=every, on=on):
+                yield from self.by_field(every, on)
+            case EveryInstant():
+                yield from self.by_instant(self.node.trigger)
+
+    def by_time(self, trigger: EveryTime) -> Iterator[Look]:
+        """At every time on the grid that the clock has passed; at the end, up to the last that can hold an event."""
+        every: set[int] = set()
+        for t in self.times:
+            u = trigger.first_at(t)
+            while self.holds_until(t, u) and (u < self.clock if not self.ended else True):
+                every |= {u, u + trigger.every} if self.node.on_change else {u}
+                u += trigger.every
+        for u in sorted(every):
+            if not (self.ended or u < self.clock):
+                continue
+            seen = [j for j, t in enumerate(self.times) if t <= u]
+            start, end = self.bounds(u)
+            yield Look((u, CLOCK, 0), tuple(self.inside(seen, u, self.position(seen))), start, end)
+
+    def holds_until(self, t: int, u: int) -> bool:
+        """Whether a look at u is to be made because of a row at t."""
+        match self.node.window:
+            case RangeWindow(size=size, lag=lag):
+                return u < t + size + lag
+            case SpanWindow(stop=stop) if stop is not None:
+                return u <= stop
+        assert isinstance(self.node.trigger, EveryTime)
+        return u <= self.node.trigger.first_at(self.last) if self.ended else u < self.clock
+
+    def by_rows(self, every: int, by: tuple[Expr, ...]) -> Iterator[Look]:
+        """After every so many rows of each partition."""
+        parts = groups(by, self.schema, self.table)
+        counts: dict[Hashable, int] = {}
+        for i, part in enumerate(parts):
+            counts[part] = counts.get(part, 0) + 1
+            if counts[part] % every == 0:
+                yield self.at_row(i, [j for j in range(i + 1)], parts, part if by else None)
+
+    def at_row(self, i: int, seen: list[int], parts: list[Hashable], part: Hashable | None) -> Look:
+        """A look right after row i. One of a partition is about the groups of that partition."""
+        start, end = self.bounds(self.times[i])
+        inside = self.inside(seen, self.times[i], self.position(seen))
+        only = None if part is None else frozenset(g for g, p in zip(self.groups, parts, strict=True) if p == part)
+        return Look(self.keys_of[i][:3], tuple(inside), start, end, only=only)
+
+    def by_field(self, every: float, on: Expr) -> Iterator[Look]:
+        """Whenever the position passes a multiple of `every`: right before the row that passes it."""
+        positions = self.positions(on)
+        same = isinstance(self.node.window, FieldWindow) and self.node.window.on == on
+        u: float | None = None
+        for i, p in enumerate(positions):
+            if p is None:
+                continue
+            first = -(-p // every) * every
+            if u is None:
+                u = first
+            while u < p:
+                seen = list(range(i))
+                inside = self.inside(seen, self.times[i], u if same else self.position(seen))
+                start, end = self.bounds(self.times[i])
+                if inside:
+                    yield Look(self.keys_of[i][:3], tuple(inside), start, end, mark=round(u / every))
+                # Where the window is measured otherwise, all looks that one row passes would say the same.
+                u = u + every if same else first
+        if self.ended and u is not None:
+            seen = list(range(len(self.times)))
+            inside = self.inside(seen, self.last, u if same else self.position(seen))
+            if inside:
+                start, end = self.bounds(self.last)
+                yield Look((self.last, CLOCK, 0), tuple(inside), start, end, mark=round(u / every))
+
+    def by_instant(self, trigger: EveryInstant) -> Iterator[Look]:
+        """After all rows of one time, or of one batch."""
+        batches = (
+            [v for (v,) in evaluate((trigger.batch,), self.schema, self.table)] if trigger.batch else [None] * len(self.times)
+        )
+        parts = groups(trigger.partition_by, self.schema, self.table)
+        counts: dict[Hashable, int] = {}
+        first = 0
+        full: set[Hashable] = set()
+        for i, t in enumerate(self.times):
+            if trigger.rows is not None:
+                counts[parts[i]] = counts.get(parts[i], 0) + 1
+                full |= {parts[i]} if counts[parts[i]] % trigger.rows == 0 else set()
+            more = i + 1 < len(self.times)
+            if more and self.times[i + 1] == t and batches[i + 1] == batches[i]:
+                continue
+            if t < self.clock:
+                yield from self._instant(trigger, first, i, parts, full)
+            first, full = i + 1, set()
+
+    def _instant(self, trigger: EveryInstant, first: int, i: int, parts: list[Hashable], full: set[Hashable]) -> Iterator[Look]:
+        t, seen = self.times[i], list(range(i + 1))
+        start, end = self.bounds(t)
+        key = (t, CLOCK, 0) if trigger.batch is None else self.keys_of[i][:3]
+        inside = tuple(self.inside(seen, t, self.position(seen)))
+        if trigger.rows is None:
+            came = frozenset(self.groups[j] for j in range(first, i + 1) if self.selected[j])
+            yield Look(key, inside, start, end, only=came)
+        elif full:
+            of = frozenset(g for g, p in zip(self.groups, parts, strict=True) if p in full) if trigger.partition_by else None
+            yield Look(key, inside, start, end, only=of)
+
+    # ---- what is inside
+
+    def inside(self, seen: list[int], now: int, position: float | None) -> list[int]:
+        match self.node.window:
+            case RangeWindow(size=size, lag=lag):
+                return [j for j in seen if now - lag - size < self.times[j] <= now - lag]
+            case RowsWindow(rows=rows, partition_by=by):
+                parts = groups(by, self.schema, self.table)
+                return [j for j in seen if sum(1 for k in seen if k > j and parts[k] == parts[j]) < rows]
+            case UnboundedWindow():
+                return seen
+            case SpanWindow(start=start, stop=stop):
+                return [j for j in seen if start < self.times[j] and (stop is None or self.times[j] <= stop)]
+            case FieldWindow(size=size, on=on):
+                at = self.positions(on)
+                return [j for j in seen if position is not None and _within(at[j], position - size, position)]
+        raise AssertionError(f"no measure: {self.node.window}")
+
+    def bounds(self, now: int) -> tuple[int, int]:
+        match self.node.window:
+            case RangeWindow(size=size, lag=lag):
+                return now - lag - size, now - lag
+            case SpanWindow(start=start, stop=stop):
+                return start, now if stop is None else stop
+        return now, now
+
+    def positions(self, on: Expr) -> list[Any]:
+        """For every row the largest value of the field so far; NULL, and what is no finite number, moves nothing."""
+        out: list[Any] = []
+        for (value,) in evaluate((on,), self.schema, self.table):
+            before = out[-1] if out else None
+            moves = value is not None and math.isfinite(value) and (before is None or value > before)
+            out.append(value if moves else before)
+        return out
+
+    def position(self, seen: list[int]) -> Any:
+        if not isinstance(self.node.window, FieldWindow) or not seen:
+            return None
+        return self.positions(self.node.window.on)[seen[-1]]
+
+    # ---- windows that end by what comes
+
+    def segments(self) -> Iterator[Look]:
+        """For every group, its rows cut into windows; a window is told when it has ended."""
+        members: dict[Hashable, list[int]] = {}
+        for j, group in enumerate(self.groups):
+            if self.selected[j]:
+                members.setdefault(group, []).append(j)
+        found: list[Look] = []
+        for group, rows in members.items():
+            only = frozenset((group,))
+            window = [rows[0]]
+            for j in rows[1:]:
+                if self.ends(window, j):
+                    found += self.closed(window, j, only)
+                    window = [j]
+                else:
+                    window.append(j)
+            found += self.closed(window, None, only)
+        yield from sorted(found, key=lambda look: look.key)
+
+    def ends(self, window: list[int], j: int) -> bool:
+        match self.node.window:
+            case SessionWindow(gap=gap):
+                return self.times[j] - self.times[window[-1]] > gap
+            case DeltaWindow(limit=limit, expr=expr):
+                delta = delta_of(expr, self.schema, self.table[window[0]], self.table[j])
+                return delta is not None and (delta > limit or delta != delta)
+        raise AssertionError("not a window that ends by what comes")
+
+    def closed(self, window: list[int], by: int | None, only: frozenset[Hashable]) -> Iterator[Look]:
+        first, last = self.times[window[0]], self.times[window[-1]]
+        match self.node.window:
+            case SessionWindow(gap=gap) if last + gap < self.clock:
+                yield Look((last + gap, CLOCK, 0), tuple(window), first, last + gap, only=only)
+            case DeltaWindow() if by is not None:
+                yield Look(self.keys_of[by][:3], tuple(window), first, self.times[by], only=only)
+            case DeltaWindow() if self.ended:
+                yield Look((self.last, CLOCK, 0), tuple(window), first, self.last, only=only)
+
+
+def delta_of(expr: Expr, schema: Schema, first: Row, row: Row) -> float | None:
+    """The distance of a row from the first of its window; in the expression the first is called `first`."""
+    names = {f.name.lower(): f"first_{f.name}" for f in schema.fields}
+    tree = expr.tree
+    for column in tree.find_all(exp.Column):
+        if column.table.lower() == "first":
+            column.set("this", Expr.column(names[column.name.lower()]).tree.this)
+            column.set("table", None)
+    both = Schema(schema.fields + tuple(Field(names[f.name.lower()], f.type) for f in schema.fields))
+    ((value,),) = evaluate((Expr.of(f"CAST({Expr.of(tree)} AS DOUBLE)"),), both, [(*row, *first)])
+    return value
+
+
+def _within(value: Any, above: Any, upto: Any) -> bool:
+    return value is not None and above < value <= upto
 
 
 def _positive_zero(value: Any) -> Any:

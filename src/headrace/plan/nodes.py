@@ -10,7 +10,21 @@ from headrace.plan.expr import Expr
 from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import Bound, Stream
 from headrace.plan.time import format_duration
-from headrace.plan.windows import RangeWindow, RowsWindow, Trigger, UnboundedWindow, Window
+from headrace.plan.windows import (
+    DeltaWindow,
+    EveryField,
+    EveryInstant,
+    EveryRows,
+    FieldWindow,
+    LookedAt,
+    RangeWindow,
+    RowsWindow,
+    SessionWindow,
+    SpanWindow,
+    Trigger,
+    UnboundedWindow,
+    Window,
+)
 
 # The window that a report is about: (window_start, window_end].
 BOUNDS = (Field("window_start", "TIMESTAMP"), Field("window_end", "TIMESTAMP"))
@@ -164,32 +178,60 @@ class WindowReport:
     """Aggregates over a window that is looked at when its trigger fires: one row for every group that is then in it.
 
     The columns are the keys under their names, the bounds of the window, and the aggregates. A row for which `where` does not
-    hold is in the window but in no group.
+    hold is in the window but in no group. With `on_change`, a group is told only if a row of it has entered or left since the
+    last look.
     """
 
     input: Node
-    window: RangeWindow
+    window: LookedAt
     trigger: Trigger
     keys: tuple[tuple[str, Expr], ...]
     aggregates: tuple[Aggregate, ...]
     where: Expr | None = None
+    on_change: bool = False
     schema: Schema = field(init=False)
 
     def __post_init__(self) -> None:
         """Names must exist, types must fit, and no two columns share a name."""
         columns = self.input.schema
-        for expr in (*(e for _, e in self.keys), *((self.where,) if self.where else ())):
+        for expr in (*(e for _, e in self.keys), *policy_exprs(self), *((self.where,) if self.where else ())):
             expr.check(columns)
         keys = tuple(Field(name, _type(expr, columns)) for name, expr in self.keys)
         results = tuple(_result(call, columns) for call in self.aggregates)
-        object.__setattr__(self, "schema", Schema(keys + BOUNDS + results))
+        object.__setattr__(self, "schema", Schema(keys + self.bounds + results))
+
+    @property
+    def bounds(self) -> tuple[Field, ...]:
+        """The columns that say which window it was: a window that is not measured in time has an end only."""
+        return BOUNDS[1:] if isinstance(self.window, RowsWindow | FieldWindow | UnboundedWindow) else BOUNDS
 
     def __str__(self) -> str:
         """One line for explain."""
         where = f" WHERE {self.where}" if self.where else ""
         by = f" GROUP BY {', '.join(str(e) for _, e in self.keys)}" if self.keys else ""
         calls = ", ".join(f"{a} AS {a.name}" for a in self.aggregates)
-        return f"WindowReport {self.window} {self.trigger}{where}{by}: {calls}"
+        changed = " IF CHANGED" if self.on_change else ""
+        return f"WindowReport {self.window} {self.trigger}{changed}{where}{by}: {calls}"
+
+
+def policy_exprs(node: WindowReport) -> tuple[Expr, ...]:
+    """What of the rows decides when the window is looked at, and what is in it."""
+    found: list[Expr] = []
+    match node.window:
+        case RowsWindow(partition_by=by):
+            found += by
+        case FieldWindow(on=on):
+            found.append(on)
+        case DeltaWindow(expr=expr):
+            found.append(expr)
+    match node.trigger:
+        case EveryRows(partition_by=by):
+            found += by
+        case EveryInstant(partition_by=by, batch=batch):
+            found += (*by, *(() if batch is None else (batch,)))
+        case EveryField(on=on):
+            found.append(on)
+    return tuple(dict.fromkeys(found))
 
 
 Node = Scan | Late | Rejected | Filter | Project | Merge | WindowAggregate | WindowReport
@@ -281,3 +323,11 @@ def state_bound(node: Node) -> str:
                 case UnboundedWindow():
                     keep = f", until silent for {format_duration(stream.keep)}" if stream.keep else ""
                     return f"a fixed amount per key{keep}, and rows of {slack}"
+                case SpanWindow():
+                    return f"a fixed amount per key, and rows of {slack}"
+                case FieldWindow(size=reach, on=on):
+                    return f"rows of the last {reach} of {on}, and of {slack}"
+                case SessionWindow(gap=gap):
+                    return f"a fixed amount per key, until silent for {format_duration(gap)}, and rows of {slack}"
+                case DeltaWindow():
+                    return f"a fixed amount per key, and rows of {slack}"

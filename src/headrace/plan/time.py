@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 
 from headrace.errors import QueryError
@@ -62,6 +63,17 @@ def parse_duration(text: str) -> int:
     if end != len(text) or not text.strip():
         raise QueryError(f"{text!r} is not a duration", hint="write a number and a unit, for example '10 seconds'")
     return total
+
+
+def format_instant(micros: int) -> str:
+    """A time as SQL writes it, in UTC.
+
+    >>> format_instant(1_500_000)
+    '1970-01-01 00:00:01.5'
+    """
+    whole, rest = divmod(micros, SECOND)
+    text = (dt.datetime(1970, 1, 1) + dt.timedelta(seconds=whole)).isoformat(sep=" ")
+    return text + (f".{rest:06d}".rstrip("0") if rest else "")
 
 
 def format_duration(micros: int) -> str:

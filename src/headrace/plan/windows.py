@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from headrace.errors import QueryError
 from headrace.plan.expr import Expr
-from headrace.plan.time import format_duration
+from headrace.plan.time import format_duration, format_instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,80 @@ class UnboundedWindow:
         return "[UNBOUNDED]"
 
 
-Window = RangeWindow | RowsWindow | UnboundedWindow
+@dataclass(frozen=True, slots=True)
+class SpanWindow:
+    """`[LANDMARK FROM start]`: the rows after `start`; with `stop`, `[FIXED FROM start TO stop]`: those up to it. None leaves."""
+
+    start: int
+    stop: int | None = None
+
+    def __post_init__(self) -> None:
+        """Time goes forward."""
+        if self.stop is not None and self.stop <= self.start:
+            raise QueryError("FIXED needs a TO that is after FROM")
+
+    def __str__(self) -> str:
+        """As written in SQL."""
+        if self.stop is None:
+            return f"[LANDMARK FROM '{format_instant(self.start)}']"
+        return f"[FIXED FROM '{format_instant(self.start)}' TO '{format_instant(self.stop)}']"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldWindow:
+    """`[SIZE n ON field]`: the rows whose position is in (p - n, p], where p is the position of the stream.
+
+    The position is the largest value of the field so far, in the order of the stream: it never goes back, so a row whose value
+    does counts where the stream stood when it came. A value that is NULL moves nothing.
+    """
+
+    size: int | float
+    on: Expr
+
+    def __post_init__(self) -> None:
+        """An empty window could never hold a row."""
+        if self.size <= 0:
+            raise QueryError("SIZE needs a number above zero", hint="for example [SIZE 10 ON id]")
+
+    def __str__(self) -> str:
+        """As written in SQL."""
+        return f"[SIZE {self.size} ON {self.on}]"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWindow:
+    """`[SESSION gap]`: rows of a group, none later than `gap` after the one before it."""
+
+    gap: int
+
+    def __post_init__(self) -> None:
+        """Time moves on."""
+        if self.gap <= 0:
+            raise QueryError("SESSION needs a gap above zero", hint="for example [SESSION 30 MINUTES]")
+
+    def __str__(self) -> str:
+        """As written in SQL."""
+        return f"[SESSION {format_duration(self.gap)}]".upper()
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaWindow:
+    """`[DELTA limit ON expr]`: rows of a group, as long as `expr` of the first row of the window and each is within `limit`.
+
+    In `expr`, columns of the first row are called `first.column`.
+    """
+
+    limit: float
+    expr: Expr
+
+    def __str__(self) -> str:
+        """As written in SQL."""
+        return f"[DELTA {self.limit:g} ON {self.expr}]"
+
+
+Window = RangeWindow | RowsWindow | UnboundedWindow  # that an event can look at
+LookedAt = Window | SpanWindow | FieldWindow | SessionWindow | DeltaWindow
+SEGMENTS = (SessionWindow, DeltaWindow)  # windows that end by what comes, each with its own rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +146,75 @@ class EveryTime:
 
     def __str__(self) -> str:
         """As written in SQL."""
-        return f"EVERY {format_duration(self.every)}".upper()
+        return "ONCE" if self.every >= ONCE else f"EVERY {format_duration(self.every)}".upper()
 
     def first_at(self, time: int) -> int:
         """The first of these times that is not before `time`."""
         return self.origin + -(-(time - self.origin) // self.every) * self.every
 
 
-Trigger = EveryTime
+ONCE = 2**60  # longer than all of time: the origin is the only look
+
+
+@dataclass(frozen=True, slots=True)
+class EveryRows:
+    """`EVERY 100`: a window is looked at after every so many rows, of the stream or of each partition."""
+
+    every: int
+    partition_by: tuple[Expr, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Rows come on."""
+        if self.every <= 0:
+            raise QueryError("EVERY needs a number above zero", hint="for example [SIZE 100 EVERY 10]")
+
+    def __str__(self) -> str:
+        """As written in SQL."""
+        return f"EVERY {self.every} ROWS"
+
+
+@dataclass(frozen=True, slots=True)
+class EveryField:
+    """`EVERY n ON field`: a window is looked at whenever the position of the stream has passed a multiple of n."""
+
+    every: int | float
+    on: Expr
+
+    def __post_init__(self) -> None:
+        """Positions move on."""
+        if self.every <= 0:
+            raise QueryError("EVERY needs a number above zero", hint="for example [SIZE 10 ON id EVERY 5 ON id]")
+
+    def __str__(self) -> str:
+        """As written in SQL."""
+        return f"EVERY {self.every} ON {self.on}"
+
+
+@dataclass(frozen=True, slots=True)
+class EveryInstant:
+    """The time-driven model (002, 3.1): all rows of one time are seen together, and then the window is looked at.
+
+    With `rows`, only if a multiple of so many rows (of the stream or of each partition) was among them; else at the groups that
+    had a row then. With `batch` the rows of one time are parted into batches: runs of rows with the same value of it.
+    """
+
+    rows: int | None = None
+    partition_by: tuple[Expr, ...] = ()
+    batch: Expr | None = None
+
+    def __str__(self) -> str:
+        """In words."""
+        unit = "TIME" if self.batch is None else f"BATCH BY {self.batch}"
+        return f"AT EVERY {unit}" + (f" THAT COMPLETES {self.rows} ROWS" if self.rows else "")
+
+
+@dataclass(frozen=True, slots=True)
+class OnClose:
+    """A window that ends by itself is looked at when it has ended."""
+
+    def __str__(self) -> str:
+        """In words."""
+        return "WHEN IT CLOSES"
+
+
+Trigger = EveryTime | EveryRows | EveryField | EveryInstant | OnClose

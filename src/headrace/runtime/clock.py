@@ -36,6 +36,7 @@ class Standing:
     frontier: int
     final_before: int
     latest: int
+    last: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class Clock:
     arrival: dict[int, int] = field(default_factory=dict)  # per partition: when its last row came
     last_place: dict[int, tuple[int, int]] = field(default_factory=dict)
     ended: bool = False
+    last: int = START_OF_TIME  # how far time is, or was when the stream ended
 
     @property
     def final_before(self) -> int:
@@ -98,7 +100,12 @@ class Clock:
                 self.arrival[p] = header.now
                 self.last_place[p] = max(self.last_place.get(p, segment.place), segment.place)
         self.ended = self.ended or header.ended or self._silent(header.now, self.disorder.end_after)
-        self.frontier = END_OF_TIME if self.ended else max(self.frontier, self._observed(header.now))
+        if self.ended:
+            self.last = max(self.last, *self.highest.values()) if self.highest else self.last
+            self.frontier = END_OF_TIME
+        else:
+            self.frontier = max(self.frontier, self._observed(header.now))
+            self.last = self.latest
 
     def _silent(self, now: int, limit: int | None) -> bool:
         return limit is not None and bool(self.arrival) and now - max(self.arrival.values()) >= limit
@@ -119,13 +126,14 @@ class Clock:
         return {
             "frontier": self.frontier,
             "ended": self.ended,
+            "last": self.last,
             "partitions": [[p, t, self.arrival[p], *self.last_place[p]] for p, t in self.highest.items()],
         }
 
     @staticmethod
     def load(disorder: Disorder, state: dict) -> Clock:
         """The clock that was dumped."""
-        clock = Clock(disorder, state["frontier"], ended=state["ended"])
+        clock = Clock(disorder, state["frontier"], ended=state["ended"], last=state["last"])
         for p, highest, arrival, *place in state["partitions"]:
             clock.highest[p], clock.arrival[p], clock.last_place[p] = highest, arrival, (place[0], place[1])
         return clock
@@ -139,6 +147,7 @@ class Follower:
     frontier: int = START_OF_TIME
     final_before: int = START_OF_TIME
     latest: int = START_OF_TIME
+    last: int = START_OF_TIME
 
     def thresholds(self, header: Header) -> np.ndarray:
         """Whatever comes has been let in already."""
@@ -148,15 +157,16 @@ class Follower:
         """Take over where the other stage stands."""
         for standing in header.follows:
             if standing.source == self.source:
-                self.frontier, self.final_before, self.latest = standing.frontier, standing.final_before, standing.latest
+                self.frontier, self.final_before = standing.frontier, standing.final_before
+                self.latest, self.last = standing.latest, standing.last
 
     def dump(self) -> dict[str, object]:
         """The state, as what JSON can hold."""
-        return {"frontier": self.frontier, "final_before": self.final_before, "latest": self.latest}
+        return {"frontier": self.frontier, "final_before": self.final_before, "latest": self.latest, "last": self.last}
 
     def load(self, state: dict) -> Follower:
         """One with the state that was dumped."""
-        return Follower(self.source, state["frontier"], state["final_before"], state["latest"])
+        return Follower(self.source, state["frontier"], state["final_before"], state["latest"], state["last"])
 
 
 class Clocks:
@@ -186,6 +196,11 @@ class Clocks:
     def latest(self) -> int:
         """How far time is for results that need not be final."""
         return self.sources[0].latest if self._one else min(c.latest for c in self.sources)
+
+    @property
+    def last(self) -> int:
+        """How far time is, or was when the last of them ended."""
+        return max(c.last for c in self.sources)
 
     def thresholds(self, header: Header) -> np.ndarray:
         """For every segment, in the order of the header: rows below this time are late, whatever else."""

@@ -12,18 +12,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace.kernels import reports
+from headrace.operators.fields import FieldState, Positions
+from headrace.operators.fires import Pass, came_then, fired
 from headrace.operators.looks import Ask, Looks, Reads, look
 from headrace.operators.moves import Moves
 from headrace.operators.queue import QueueTally
 from headrace.operators.sums import DecimalSumTally, DoubleSumTally, IntegerSumTally, MomentsTally
-from headrace.operators.tally import CountTally, DistinctTally
-from headrace.operators.windows import Rings, edges_of, range_moves, rows_moves, unbounded_moves
+from headrace.operators.tally import CountTally, DistinctTally, grown
+from headrace.operators.windows import Rings, edges_of, range_moves, rows_moves, span_moves, unbounded_moves
 from headrace.plan.aggregates import decimal_parts, result_type
 from headrace.plan.aggregates import function as aggregate_function
 from headrace.plan.time import START_OF_TIME
-from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
+from headrace.plan.windows import (
+    EveryField,
+    EveryInstant,
+    EveryTime,
+    FieldWindow,
+    RangeWindow,
+    RowsWindow,
+    SpanWindow,
+    UnboundedWindow,
+)
 from headrace.runtime.reservoir import Reservoir, Run, join
-from headrace.stages.program import Stage, TableRole, Tally, TallyKind, VectorKind
+from headrace.stages.program import Report, Stage, TableRole, Tally, TallyKind, VectorKind
 
 if TYPE_CHECKING:
     from headrace.operators.tally import Reading, TallyState
@@ -77,6 +89,11 @@ class Evaluator:
         self.stores_rows = stage.stores_rows
         self.numbered = 0  # rows that have become final, where no reservoir counts them
         self.touched: list[list[np.ndarray]] = [[] for _ in tables]
+        vectors = {w.field for w in stage.windows} | {r.field for r in stage.reports}
+        self.fields = {v: FieldState.of(layout, v) for v in vectors if v is not None}
+        self.owners = {_owner(stage, r): np.zeros(0, np.int32) for r in stage.reports if r.partition is not None}
+        # Where looks need them: the number of the first row of the zone, and the positions of all of them.
+        self.places = (0, np.empty(0, np.int64), np.empty(0, np.int64))
         self.looks: list[Looks] = []  # of the last pass: what every report looked at
         self.reported: list[list[Reading]] = []  # and what every tally said there
         self._freed = {stage.tables[i] for i in range(len(tables)) if _lets_go(stage, i)}
@@ -89,55 +106,110 @@ class Evaluator:
                 tally.grow_pairs(self.tables[tally.pairs].capacity)
         for ring in self.rings.values():
             ring.grow(self.tables[ring.partitions].capacity)
+        for (group, partition), owner in self.owners.items():
+            self.owners[group, partition] = grown(owner, self.tables[group].capacity)
+
+    def own(self, columns: list[np.ndarray]) -> None:
+        """Remember in which partition each group of these rows is."""
+        for (group, partition), owner in self.owners.items():
+            owner[columns[group]] = columns[partition]
 
     @property
     def next_row(self) -> int:
         """The number of the first row that is not final."""
         return self.reservoir.count if self.stores_rows else self.numbered
 
-    def permanent(self, zone: Run, final: int, events: np.ndarray, drain: int | None, asks: Asks = ()) -> list[Reading]:
-        """Move the state over the first `final` rows of the zone, and on to the time `drain` where it is given."""
+    def permanent(
+        self, zone: Run, final: int, events: np.ndarray, drain: int | None, asks: Asks = (), end: int | None = None
+    ) -> list[Reading]:
+        """Move the state over the first `final` rows of the zone, and on to the time `drain` where it is given.
+
+        `end`: the input has ended, and this is how far time was before.
+        """
         rows = Run(zone.first, zone.ts[:final], [c[:final] for c in zone.columns])
         bound = drain if drain is not None else (int(rows.ts[-1]) if final else None)
         edges = {} if bound is None else self._read_edges(zone, bound)
-        moves = self._moves(zone, rows, edges, commit=True)
-        self._look(rows, edges, asks)
+        moves = self._moves(zone, rows, edges, commit=True, ended=end is not None)
+        self._look(rows, edges, asks, moves, end)
         readings = self._run(moves, rows, events)
+        for field in self.fields.values():
+            field.settle(rows)
         self.touch(rows.columns)
         for offset, edge in edges.items():
             self.edges[offset] = edge.first + len(edge.ts)
             self.touch(edge.columns)
-        self._passed = edges.get(self.offsets[-1]) if self.offsets else None
+        self._passed = edges.get(self.offsets[-1]) if self.offsets else self._left_field(moves)
         return readings
+
+    def _left_field(self, moves: list[Moves | None]) -> Run | None:
+        """The rows that have left for good, where a field alone decides on that."""
+        move = moves[0] if len(moves) == 1 and isinstance(self.stage.windows[0].window, FieldWindow) else None
+        if move is None:
+            return None
+        self.touch(move.leave)
+        return Run(0, move.leave_row, move.leave)
 
     def temporary(self, zone: Run, start: int, events: np.ndarray, asks: Asks = ()) -> list[Reading]:
         """Read the given events among the rows of the zone from `start` on, and leave the state as it was."""
-        stop = max((a.stop for ask in asks for a in ask), default=START_OF_TIME)
-        if len(events) == 0 and stop == START_OF_TIME:
+        kinds = [(r.by_rows, a.stop) for r, ask in zip(self.stage.reports, asks, strict=False) for a in ask]
+        stop = max((stop for by_rows, stop in kinds if not by_rows), default=START_OF_TIME)
+        upto = max((stop for by_rows, stop in kinds if by_rows), default=0)
+        if len(events) == 0 and stop == START_OF_TIME and upto == 0:
             self.looks = [Looks.none() for _ in self.stage.reports]
             self.reported = [[{} for _ in self.tallies] for _ in self.stage.reports]
             return [{} for _ in self.tallies]
         rows = Run(zone.first + start, zone.ts[start:], [c[start:] for c in zone.columns])
         last = int(rows.ts.searchsorted(stop)) if stop > START_OF_TIME else 0
-        last = max(last, int(events[-1]) + 1 if len(events) else 0)
+        last = max(last, int(events[-1]) + 1 if len(events) else 0, upto - rows.first)
         rows = Run(rows.first, rows.ts[:last], [c[:last] for c in rows.columns])
         edges = self._read_edges(zone, max(stop, int(rows.ts[-1]) if last else START_OF_TIME))
         moves = self._moves(zone, rows, edges, commit=False)
-        self._look(rows, edges, asks)
+        self._look(rows, edges, asks, moves)
         return self._run_and_undo(moves, rows, events)
 
-    def _look(self, rows: Run, edges: dict[int, Run], asks: Asks) -> None:
+    def _look(self, rows: Run, edges: dict[int, Run], asks: Asks, moves: list[Moves | None], end: int | None = None) -> None:
         """Find what reports look at, before any row moves."""
         self.looks = [Looks.none() for _ in self.stage.reports]
         for i, (report, ask) in enumerate(zip(self.stage.reports, asks, strict=False)):
-            presence, window = (
-                self.tallies[report.presence],
-                self.stage.windows[self.stage.tallies[report.presence].window].window,
-            )
+            window = self.stage.tallies[report.presence].window
+            presence, spec = self.tallies[report.presence], self.stage.windows[window].window
             assert isinstance(presence, CountTally), "a presence is counted"
-            assert isinstance(window, RangeWindow), "the clock looks at windows of time"
-            for part in ask if edges else ():
-                self.looks[i] = self.looks[i].append(look(report.trigger, window, presence, rows, edges, part))
+            if isinstance(spec, RangeWindow) and isinstance(report.trigger, EveryTime):
+                for part in ask if edges else ():
+                    self.looks[i] = self.looks[i].append(look(report.trigger, spec, presence, rows, edges, part))
+                continue
+            move = moves[window]
+            for part in ask if move is not None else ():
+                assert move is not None
+                found = self._fired(i, report, presence, rows, move, part, end)
+                self.looks[i] = self.looks[i].append(found)
+
+    def _fired(
+        self, number: int, report: Report, presence: CountTally, rows: Run, moves: Moves, ask: Ask, end: int | None
+    ) -> Looks:
+        """The looks of a report that the clock alone does not let happen."""
+        counter = None if report.counter is None else self.tallies[report.counter]
+        assert counter is None or isinstance(counter, CountTally), "rows are counted"
+        first, high, low = self.places
+        high, low = (a[rows.first - first : rows.first - first + len(rows.ts)] for a in (high, low))
+        positions = None if report.field is None else self.fields[report.field].positions(rows)
+        window = self.stage.tallies[report.presence].window
+        same = report.field is not None and self.stage.windows[window].field == report.field
+        leaving = self.fields[report.field].leaving[window] if same and report.field is not None else None
+        pass_ = Pass(self.stage, rows, high, low, moves, counter, positions, leaving, rows.first > 0, end)
+        fires = fired(report, pass_, ask)
+        if isinstance(report.trigger, EveryInstant) and report.trigger.rows is None:
+            return came_then(report, pass_, fires, presence)
+        group = self.stage.tallies[report.presence].group
+        if report.partition is None:
+            part, parts = np.zeros(len(presence.counts), np.int32), 1
+        else:
+            part, parts = self.owners[group, report.partition], self.tables[report.partition].capacity
+        at, key = reports.live(
+            presence.at.keys(moves.enter), presence.at.code(moves.enter), presence.at.keys(moves.leave),
+            presence.at.code(moves.leave), presence.counts, part, parts, fires.entered, fires.left, fires.part,
+        )  # fmt: skip
+        return fires.looks(at, key)
 
     def _reads(self, spec: Tally, moves: Moves, keys: np.ndarray) -> Reads | None:
         """Where to read a tally, if any report reads it; else it is read at the events alone."""
@@ -169,7 +241,7 @@ class Evaluator:
             runs.append(Run(at, zone.ts[a:b], [c[a:b] for c in zone.columns]))
         return join(runs, row, self.layout)
 
-    def _moves(self, zone: Run, rows: Run, edges: dict[int, Run], *, commit: bool) -> list[Moves | None]:
+    def _moves(self, zone: Run, rows: Run, edges: dict[int, Run], *, commit: bool, ended: bool = False) -> list[Moves | None]:
         out: list[Moves | None] = []
         for i, program in enumerate(self.stage.windows):
             match program.window:
@@ -182,7 +254,22 @@ class Evaluator:
                     out.append(rows_moves(rows, self._between(max(0, rows.first - size), max(0, stop), zone), size))
                 case UnboundedWindow():
                     out.append(unbounded_moves(rows))
+                case SpanWindow() as window:
+                    out.append(span_moves(window, rows))
+                case FieldWindow(size=size):
+                    assert program.field is not None, "the field is a vector"
+                    field = self.fields[program.field]
+                    on_to = self._end_of(i, field.positions(rows)) if ended else None
+                    out.append(field.moves(i, size, rows, lambda a, b: self._between(a, b, zone), on_to))
         return out
+
+    def _end_of(self, window: int, positions: Positions) -> float | None:
+        """At the end of the input a window that is looked at by position moves on to the next look."""
+        for report in self.stage.reports:
+            if self.stage.tallies[report.presence].window == window and isinstance(report.trigger, EveryField):
+                mark = positions.next_mark(report.trigger.every)
+                return None if mark is None else mark * report.trigger.every
+        return None
 
     def _run(self, moves: list[Moves | None], rows: Run, events: np.ndarray) -> list[Reading]:
         found: list[Reading] = []
@@ -276,12 +363,19 @@ class Evaluator:
         if self._passed is not None:
             self.release(self._passed.columns)
         needed = min(self.edges.values(), default=self.reservoir.count)
+        for field in self.fields.values():
+            needed = min(needed, min((row for row, _ in field.tails.values()), default=needed))
         for program in self.stage.windows:
             if isinstance(program.window, RowsWindow) and program.partitions is None:
                 needed = min(needed, max(0, self.reservoir.count - program.window.rows))
         self.reservoir.drop_before(needed)
         for row in self.edges.values():
             self.reservoir.load_ahead(row)
+
+
+def _owner(stage: Stage, report: Report) -> tuple[int, int]:
+    assert report.partition is not None
+    return stage.tallies[report.presence].group, report.partition
 
 
 def _ends_at(moves: Moves, events: np.ndarray) -> Moves:
@@ -299,7 +393,7 @@ def _lets_go(stage: Stage, table: int) -> bool:
         return True
     for tally in stage.tallies:
         used = (tally.group, tally.pairs, stage.vectors[tally.vector].table)
-        if table in used and not isinstance(stage.windows[tally.window].window, RangeWindow):
+        if table in used and not isinstance(stage.windows[tally.window].window, RangeWindow | FieldWindow):
             return False
     bases = {t.base for t in stage.tables} | {w.partitions for w in stage.windows}
     return table not in bases and stage.stores_rows

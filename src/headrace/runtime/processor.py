@@ -171,7 +171,13 @@ class TaskProcessor:
         return tuple(self._zone_of(fresh.take(np.flatnonzero(fresh.sign == sign))) for sign in (-1, 1))  # type: ignore[return-value]
 
     def _final_rows(self, zone: Zone) -> int:
-        return int(zone.rows.ts.searchsorted(self.clock.final_before, side="left"))
+        bound = self.clock.frontier if self.stage.by_instant else self.clock.final_before
+        return int(zone.rows.ts.searchsorted(bound, side="left"))
+
+    def final_before(self, query: str) -> int:
+        """Results of a query at times below this are final. What the clock makes at its own time may still come."""
+        timed = any(r.query == query and not r.by_rows for r in self.stage.reports)
+        return self.clock.frontier if timed else self.clock.final_before
 
     # ---- queries with windows -------------------------------------------------------------------------------------
 
@@ -184,16 +190,24 @@ class TaskProcessor:
         self.evaluator.grow()
         plans = [self._plan(i, o, old, new, removed, is_new) for i, o in enumerate(self.stage.outputs)]
         reporting = Reporting(self.stage, self.tables, self.evaluator, times) if self.stage.reports else None
+        first = self.evaluator.next_row
+        if reporting:
+            self.evaluator.own(new.rows.columns)
+            self.evaluator.places = (first, old.rows.high, old.rows.low)
         before = self._read_old(old, plans, reporting.note(old, new, removed, is_new) if reporting else ())
         final = self._final_rows(new)
-        first = self.evaluator.next_row
         zone = Run(first, new.rows.ts, new.rows.columns)
+        if reporting:
+            self.evaluator.places = (first, new.rows.high, new.rows.low)
+            reporting.rows(first, final, len(new))
         done = _union([np.arange(final)] if self._any_final() else [p.new[p.new < final] for p in plans])
         # Rows may still come at the frontier itself, so what leaves only after it must stay.
         drain: int | None = times.next_frontier
         if drain == END_OF_TIME:
-            drain = reporting.drain(int(new.rows.ts[-1]) if len(new) else times.frontier) if reporting else None
-        early = self.evaluator.permanent(zone, final, done, drain, reporting.final_asks() if reporting else ())
+            last = int(new.rows.ts[-1]) if len(new) else times.frontier
+            drain = reporting.drain(last, self.clock.last) if reporting else None
+        end = self.clock.last if reporting and times.next_frontier == END_OF_TIME > times.frontier else None
+        early = self.evaluator.permanent(zone, final, done, drain, reporting.final_asks() if reporting else (), end)
         late_events = _union([p.new[p.new >= final] - final for p in plans])
         late = self.evaluator.temporary(zone, final, late_events, reporting.open_asks() if reporting else ())
         self._emit(result, plans, old, new, final, removed, before, (done, early), (late_events + final, late))

@@ -13,21 +13,30 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.changes.changes import Changes
-from headrace.operators.looks import Ask, Looks
+from headrace.operators.looks import CLOCK_PLACE, Ask, Looks
 from headrace.operators.metrics import MetricColumn, metric_column, to_arrow
 from headrace.plan.arrow import arrow_type
 from headrace.plan.nodes import BOUNDS
 from headrace.plan.query import Emit
 from headrace.plan.time import END_OF_TIME
-from headrace.plan.windows import RangeWindow
+from headrace.plan.windows import (
+    ONCE,
+    EveryField,
+    EveryInstant,
+    EveryTime,
+    FieldWindow,
+    LookedAt,
+    RangeWindow,
+    RowsWindow,
+    SpanWindow,
+)
 
 if TYPE_CHECKING:
+    from headrace.operators.tally import Reading
     from headrace.runtime.evaluate import Asks, Evaluator
     from headrace.runtime.tables import KeyTable
     from headrace.runtime.zone import Zone
     from headrace.stages.program import Report, Stage
-
-CLOCK_PLACE = 2**62  # rows made by the clock at u follow every event at u
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,36 +69,74 @@ class Reporting:
     def __init__(self, stage: Stage, tables: list[KeyTable], evaluator: Evaluator, times: Times) -> None:
         """Before anything has moved."""
         self.stage, self.tables, self.evaluator, self.times = stage, tables, evaluator, times
-        self.changed: list[tuple[int, np.ndarray] | None] = [None for _ in stage.reports]  # since when, and which keys
+        self.changed: list[tuple[int, np.ndarray | None] | None] = [None for _ in stage.reports]  # since when, and which keys
         self._heard: list[list[Said]] = []  # what was said before, what is final, what is still open
 
     def note(self, old: Zone, new: Zone, removed: np.ndarray, is_new: np.ndarray) -> Asks:
         """Find what the rows of this batch may change. Gives what must be read again as it was."""
         fresh, gone = np.flatnonzero(is_new), np.flatnonzero(removed)
         firsts = [int(z.rows.ts[i[0]]) for z, i in ((new, fresh), (old, gone)) if len(i)]
+        self.same = min([len(old), *(int(i[0]) for i in (fresh, gone) if len(i))])
+        first = self.evaluator.next_row
+        out: list[list[Ask]] = []
         for i, report in enumerate(self.stage.reports):
-            if report.emit is Emit.CHANGES and firsts and min(firsts) < self.times.clock:
-                group = self.stage.tallies[report.presence].group
-                only = np.zeros(self.tables[group].capacity, np.bool_)
-                only[new.rows.columns[group][fresh]] = True
-                only[old.rows.columns[group][gone]] = True
-                self.changed[i] = (max(min(firsts), self.times.frontier), only)
-        return [() if c is None else _asks((c[0], self.times.clock, c[1])) for c in self.changed]
+            if report.emit is not Emit.CHANGES or not firsts:
+                out.append([])
+                continue
+            only: np.ndarray | None = None
+            table = report.partition if report.by_rows else self.stage.tallies[report.presence].group
+            if table is not None:
+                only = np.zeros(self.tables[table].capacity, np.bool_)
+                only[new.rows.columns[table][fresh]] = True
+                only[old.rows.columns[table][gone]] = True
+            if report.by_rows:
+                only = None if self._shared(report) else only
+                self.changed[i] = (first + self.same, only)
+                out.append(_asks((first + self.same, first + len(old), only)))
+            elif min(firsts) < self.times.clock:
+                # A window of rows can change with rows of other groups, one of a life with rows of others of its key.
+                only = only if isinstance(_window(self.stage, report), RangeWindow) and _alone(report) else None
+                since = max(min(firsts), self.times.frontier)
+                self.changed[i] = (since, only)
+                out.append(_asks((since, self.times.clock, only)))
+            else:
+                out.append([])
+        return out
+
+    def _shared(self, report: Report) -> bool:
+        """Whether rows of one partition change what is in the window of another."""
+        program = self.stage.windows[self.stage.tallies[report.presence].window]
+        counts = isinstance(program.window, RowsWindow) and program.partitions is None
+        return counts or isinstance(program.window, FieldWindow)
+
+    def rows(self, first: int, final: int, rows: int) -> None:
+        """The rows of the zone: the number of the first, how many are final now, and how many there are."""
+        self._first, self._final, self._rows = first, first + final, first + rows
 
     def final_asks(self) -> Asks:
         """The looks that the frontier passes in this batch; the pass before was over what had been said."""
         self._hear()
         t = self.times
-        return [self._between(i, r, t.frontier, t.next_frontier) for i, r in enumerate(self.stage.reports)]
+        return [
+            self._rows_asks(i, r, self._first, self._final) or self._at_end(r)
+            if r.by_rows
+            else self._between(i, r, t.frontier, t.next_frontier)
+            for i, r in enumerate(self.stage.reports)
+        ]
 
     def open_asks(self) -> Asks:
         """The looks that the clock has passed, but not the frontier; the pass before was over the final ones."""
         self._hear()
         t = self.times
-        return [
-            self._between(i, r, t.next_frontier, t.next_clock) if r.emit is Emit.CHANGES else ()
-            for i, r in enumerate(self.stage.reports)
-        ]
+        out: list[list[Ask]] = []
+        for i, report in enumerate(self.stage.reports):
+            if report.emit is not Emit.CHANGES:
+                out.append([])
+            elif report.by_rows:
+                out.append(self._rows_asks(i, report, self._final, self._rows))
+            else:
+                out.append(self._between(i, report, t.next_frontier, t.next_clock))
+        return out
 
     def _between(self, index: int, report: Report, start: int, stop: int) -> list[Ask]:
         """Under FINAL all looks; under CHANGES those that may have changed, and all that are new."""
@@ -99,19 +146,40 @@ class Reporting:
         clock = self.times.clock
         return _asks((max(start, since), min(stop, clock), only), (max(start, clock), stop, None))
 
-    def drain(self, last_row: int) -> int | None:
-        """At the end of the input, the time up to which some window may still hold a row."""
-        if not self.stage.reports:
-            return None
-        reach = max(_window(self.stage, r).size + _window(self.stage, r).lag + r.trigger.every for r in self.stage.reports)
-        return max(last_row, self.times.clock if self.times.clock < END_OF_TIME else last_row) + reach
+    def _rows_asks(self, index: int, report: Report, start: int, stop: int) -> list[Ask]:
+        """The same for looks that rows let happen."""
+        if report.emit is not Emit.CHANGES:
+            return _asks((start, stop, None))
+        since, only = self.changed[index] or (stop, None)
+        return _asks((max(start, since), stop, only))
+
+    def _at_end(self, report: Report) -> list[Ask]:
+        """The end of the input is one more look, also if no row lets it happen."""
+        ends = self.times.next_frontier == END_OF_TIME > self.times.frontier and isinstance(report.trigger, EveryField)
+        return [Ask(self._final, self._final)] if ends else []
+
+    def drain(self, last_row: int, end: int) -> int:
+        """At the end of the input, the time up to which some window may still hold a row; `end` is how far time was."""
+        reach = 0
+        for report in self.stage.reports:
+            window = _window(self.stage, report)
+            if isinstance(window, RangeWindow) and isinstance(report.trigger, EveryTime):
+                reach = max(reach, window.size + window.lag + min(report.trigger.every, ONCE // 4))
+        return end if reach == 0 else max(last_row, end) + reach
 
     def _hear(self) -> None:
         """Remember what the reports say at the looks of the last pass."""
-        self._heard.append([
-            Said(looks, [metric_column(self.stage, m, readings) for m in report.metrics] if len(looks) else [])
-            for report, looks, readings in zip(self.stage.reports, self.evaluator.looks, self.evaluator.reported, strict=True)
-        ])  # fmt: skip
+        heard = zip(self.stage.reports, self.evaluator.looks, self.evaluator.reported, strict=True)
+        self._heard.append([self._said(report, looks, readings) for report, looks, readings in heard])
+
+    def _said(self, report: Report, looks: Looks, readings: list[Reading]) -> Said:
+        if not len(looks):
+            return Said(looks, [])
+        metrics = [metric_column(self.stage, m, readings) for m in report.metrics]
+        if not isinstance(report.trigger, EveryInstant):
+            return Said(looks, metrics)
+        there = np.flatnonzero(readings[report.presence]["value"] > 0)  # a row that came may not be in a window that lags
+        return Said(looks.take(there), [m.take(there) for m in metrics])
 
     def emit(self) -> list[tuple[str, Changes]]:
         """The changes of every report, after the pass over open looks."""
@@ -126,31 +194,52 @@ class Reporting:
     def _changes(self, report: Report, said: Said, chosen: np.ndarray, sign: int) -> list[tuple[str, Changes]]:
         if not len(chosen):
             return []
-        window, time = _window(self.stage, report), said.looks.time[chosen]
+        looks = said.looks.take(chosen)
         columns = [
             to_arrow(self.stage, m, c.take(chosen), self.tables) for m, c in zip(report.metrics, said.metrics, strict=True)
         ]
-        ends = (time - window.lag - window.size, time - window.lag)
+        ends = _bounds(_window(self.stage, report), looks)[2 - report.ends :]
         columns[report.bounds : report.bounds] = [pa.array(end).view(arrow_type("TIMESTAMP")) for end in ends]
         names = [m.name for m in report.metrics]
-        names[report.bounds : report.bounds] = [f.name for f in BOUNDS]
+        names[report.bounds : report.bounds] = [f.name for f in BOUNDS[2 - report.ends :]]
         batch = pa.RecordBatch.from_arrays(columns, names)
         n = len(chosen)
-        place, none = np.full(n, CLOCK_PLACE, np.int64), np.zeros(n, np.int64)
-        group = self.tables[self.stage.tallies[report.presence].group]
-        # Groups of one look stand in the order of their hashes: no order means more, and this one is always the same.
-        sub = (group.low[said.looks.key[chosen]] >> np.uint64(1)).view(np.int64)
-        return [(report.query, Changes(np.full(n, sign, np.int8), time, place, none, batch, sub))]
+        high = np.full(n, CLOCK_PLACE, np.int64) if looks.high is None else looks.high
+        low = np.zeros(n, np.int64) if looks.low is None else looks.low
+        sub = self._sub(report, looks)
+        return [(report.query, Changes(np.full(n, sign, np.int8), looks.time, high, low, batch, sub))]
+
+    def _sub(self, report: Report, looks: Looks) -> np.ndarray:
+        """Groups of one look stand in the order of their hashes: no order means more, and this one is always the same."""
+        group = self.stage.tables[self.stage.tallies[report.presence].group]
+        table = self.stage.tallies[report.presence].group if group.base is None else group.base
+        place = self.tables[table].low[looks.key] >> np.uint64(1)
+        if looks.mark is not None:
+            place = (place + looks.mark.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) & np.uint64(2**63 - 1)
+        return place.view(np.int64)
+
+
+def _bounds(window: LookedAt, looks: Looks) -> tuple[np.ndarray, np.ndarray]:
+    """Where the windows begin and end."""
+    match window:
+        case RangeWindow(size=size, lag=lag):
+            return looks.time - lag - size, looks.time - lag
+        case SpanWindow(start=start, stop=stop):
+            return np.full(len(looks), start), looks.time if stop is None else np.full(len(looks), stop)
+    return looks.time if looks.begin is None else looks.begin, looks.time
+
+
+def _alone(report: Report) -> bool:
+    """Whether what is said of a group depends on rows of that group alone."""
+    return not isinstance(report.trigger, EveryInstant) or report.trigger.rows is None
 
 
 def _asks(*parts: tuple[int, int, np.ndarray | None]) -> list[Ask]:
     return [Ask(start, stop, only) for start, stop, only in parts if start < stop]
 
 
-def _window(stage: Stage, report: Report) -> RangeWindow:
-    window = stage.windows[stage.tallies[report.presence].window].window
-    assert isinstance(window, RangeWindow), "the clock looks at windows of time"
-    return window
+def _window(stage: Stage, report: Report) -> LookedAt:
+    return stage.windows[stage.tallies[report.presence].window].window
 
 
 def _differences(old: Said, now: Said) -> tuple[np.ndarray, np.ndarray]:
@@ -158,10 +247,13 @@ def _differences(old: Said, now: Said) -> tuple[np.ndarray, np.ndarray]:
     n, m = len(old.looks), len(now.looks)
     if n == 0 or m == 0:
         return np.arange(n), np.arange(m)
-    time = np.concatenate((old.looks.time, now.looks.time))
-    key = np.concatenate((old.looks.key, now.looks.key))
-    order = np.lexsort((key, time))
-    pair = np.flatnonzero((time[order[1:]] == time[order[:-1]]) & (key[order[1:]] == key[order[:-1]]))
+    both = old.looks.append(now.looks)
+    keys = [k for k in (both.key, both.mark, both.low, both.high, both.time) if k is not None]
+    order = np.lexsort(keys)
+    same = np.ones(len(order) - 1, np.bool_)
+    for k in keys:
+        same &= k[order[1:]] == k[order[:-1]]
+    pair = np.flatnonzero(same)
     a, b = order[pair], order[pair + 1] - n  # stable: the old one stands first
     differs = np.zeros(len(pair), np.bool_)
     for was, is_ in zip(old.metrics, now.metrics, strict=True):

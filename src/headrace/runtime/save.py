@@ -49,6 +49,7 @@ def save(processor: TaskProcessor, pages: PageStore) -> bytes:
         "clock": processor.clock.dump(),
         "numbered": evaluator.numbered,
         "edges": [list(pair) for pair in evaluator.edges.items()],
+        "fields": [[vector, field.dump()] for vector, field in evaluator.fields.items()],
         "counts": [t.count for t in processor.tables],
     }
     head |= {f"reservoir.{k}": v for k, v in processor.reservoir.dump().items()}
@@ -72,6 +73,8 @@ def load(processor: TaskProcessor, head: bytes, pages: PageStore) -> None:
     processor.clock.load(state["clock"])
     evaluator.numbered = state["numbered"]
     evaluator.edges = {offset: row for offset, row in state["edges"]}
+    for vector, field in state["fields"]:
+        evaluator.fields[vector].load(field)
     processor.reservoir.load(_part(state, "reservoir"))
     processor.zone = zones.load(_part(state, "zone"), processor.layout, len(processor.zone.wanted))
     processor.kept = state["kept"].view(np.bool_)
@@ -103,6 +106,9 @@ def _page(processor: TaskProcessor, table: int, page: int) -> dict[str, Any]:
             out |= {f"tally{i}.{k}": v for k, v in tally.dump(start, stop).items()}
         if isinstance(tally, DistinctTally) and tally.pairs == table:
             out |= {f"pairs{i}.{k}": v for k, v in tally.dump_pairs(start, stop).items()}
+    for (group, partition), owner in evaluator.owners.items():
+        if group == table:
+            out[f"owner{partition}"] = owner[start:stop]
     for i, ring in evaluator.rings.items():
         if ring.partitions == table:
             out |= {f"ring{i}.{k}": v for k, v in ring.dump(start, stop).items()}
@@ -138,6 +144,9 @@ def _load_page(processor: TaskProcessor, table: int, start: int, stop: int, page
             tally.load(start, stop, _part(page, f"tally{i}"))
         if isinstance(tally, DistinctTally) and tally.pairs == table:
             tally.load_pairs(start, stop, _part(page, f"pairs{i}"))
+    for (group, partition), owner in evaluator.owners.items():
+        if group == table:
+            owner[start:stop] = page[f"owner{partition}"]
     for i, ring in evaluator.rings.items():
         if ring.partitions == table:
             ring.load(start, stop, _part(page, f"ring{i}"))

@@ -20,7 +20,7 @@ from headrace.changes.changes import Changes
 from headrace.plan.arrow import arrow_type
 from headrace.plan.schema import Schema
 from headrace.runtime.cells import batch_of, write_feed
-from headrace.runtime.clock import Clocks
+from headrace.runtime.processor import TaskProcessor
 from headrace.spark.types import physical
 from headrace.stages.program import Stage
 
@@ -59,10 +59,11 @@ class Onward:
         return _LEAD_ARROW + [arrow_type(physical(f.type)) for feed in self.feeds for f in feed.columns.fields]
 
     def send(
-        self, stage: Stage, bucket: int, clock: Clocks, results: list[tuple[str, Changes]], numbers: dict[int, int | None]
+        self, processor: TaskProcessor, bucket: int, results: list[tuple[str, Changes]], numbers: dict[int, int | None]
     ) -> list[Columns]:
         """All that a bucket has for later levels and for the sinks."""
         names = [feed.query for feed in self.feeds]
+        stage, clock = processor.stage, processor.clock
         own = {*(o.query for o in stage.outputs), *(r.query for r in stage.reports)}
         parts = [self._fed(names.index(query), changes) for query, changes in results if query in names]
         cells = [(json.dumps({"query": q}), write_changes(c)) for q, c in results if q not in names]
@@ -70,7 +71,8 @@ class Onward:
         parts.append(self.relay(self.passing[bucket % len(self.passing)], cells))
         for feed in self.feeds if bucket == 0 else ():
             for source, labels in feed.readers if feed.query in own else ():
-                head = json.dumps({"follow": [source, clock.frontier, clock.final_before, clock.latest]})
+                final = processor.final_before(feed.query)
+                head = json.dumps({"follow": [source, clock.frontier, final, clock.latest, clock.last]})
                 parts += [self.relay(label, [(head, b"")]) for label in labels]
         return parts
 

@@ -184,7 +184,7 @@ class Buckets:
         if self.onward is None:
             yield from self._frames([*self._results(result), self._metrics(numbers)])
         else:
-            yield self.onward.frame(self.onward.send(stage, bucket, processor.clock, result.changes, numbers))
+            yield self.onward.frame(self.onward.send(processor, bucket, result.changes, numbers))
         settle()
 
     def _results(self, result: Result) -> list[Columns]:

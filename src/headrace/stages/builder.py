@@ -24,7 +24,7 @@ from headrace.stages.program import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headrace.plan.windows import Window
+    from headrace.plan.windows import LookedAt
     from headrace.stages.program import Source
 
 T = TypeVar("T")
@@ -89,9 +89,15 @@ class StageBuilder:
         base = self.group(keys)
         return _index(self.tables, Table(TableRole.LIFE, self.tables[base].inputs, base=base))
 
-    def window(self, window: Window, partitions: int | None) -> int:
+    def window(self, window: LookedAt, partitions: int | None, field: int | None = None) -> int:
         """A window over the rows of the stage; `partitions` is the table that numbers those of ROWS PARTITIONED BY."""
-        return _index(self.windows, WindowProgram(window, partitions))
+        return _index(self.windows, WindowProgram(window, partitions, field))
+
+    def field(self, exprs: Exprs) -> int:
+        """The vector of a field that something is measured on: whole numbers, or doubles."""
+        if self._value_kind(self._type_of(exprs[0])) is VectorKind.INT:
+            return self._vector(VectorKind.INT, self.input(exprs), ())
+        return self._vector(VectorKind.DOUBLE, self.input(tuple(Expr.of(f"CAST({e} AS DOUBLE)") for e in exprs)), ())
 
     def metric(self, call: Aggregate, argument: Exprs | None, masks: tuple[int, ...], window: int, group: int) -> Metric:
         """The tallies that a call needs, and how it reads them."""

@@ -10,7 +10,6 @@ from headrace.optimize import optimize
 from headrace.plan.aggregates import Aggregate, Laws, function
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import (
-    BOUNDS,
     Filter,
     Late,
     Merge,
@@ -26,7 +25,16 @@ from headrace.plan.nodes import (
 from headrace.plan.query import Emit, Query, Script
 from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import StageSource, Stream, Unique
-from headrace.plan.windows import RowsWindow, UnboundedWindow, Window
+from headrace.plan.windows import (
+    EveryField,
+    EveryInstant,
+    EveryRows,
+    FieldWindow,
+    RowsWindow,
+    Trigger,
+    UnboundedWindow,
+    Window,
+)
 from headrace.stages.builder import StageBuilder
 from headrace.stages.cut import Cuts
 from headrace.stages.flatten import Exprs, Flat, Flats, flatten, split_top, window_chain
@@ -172,10 +180,16 @@ class _Lowering:
 
     def _report(self, query: Query, above: list[Filter | Project], node: WindowReport, route: tuple[Exprs, ...]) -> Finish:
         flat = flatten(node.input)
-        builder = self.builder(flat.streams, route)
+        policy = _policy(node)
+        # Where rows are counted or measured, the stage must have exactly those that pass the filters below the window.
+        builder = self.builder(flat.streams, route, apart=(policy, flat.predicates) if policy else None)
+        below = builder.masks(flat.predicates)
         masks = builder.masks((*flat.predicates, *((flat.rewrite(node.where),) if node.where else ())))
         keys = tuple(flat.rewrite(e) for _, e in node.keys)
-        group, window = builder.group(keys), builder.window(node.window, None)
+        group = builder.group(keys)
+        by = tuple(map(flat.rewrite, partition_of(node)))
+        partition = builder.group(by) if by else None
+        window = self._looked_at(builder, flat, node, partition)
         needed = _needed(above, node.schema)
         metrics = []
         for (name, _), key in zip(node.keys, keys, strict=True):
@@ -188,11 +202,30 @@ class _Lowering:
                 calls = tuple(sorted({*masks, *builder.masks((flat.rewrite(call.filter),) if call.filter else ())}))
                 argument = None if call.argument is None else flat.rewrite(call.argument)
                 metrics.append(builder.metric(call, argument, calls, window, group))
-        builder.want(masks if _unique(flat.streams) is None else ())
+        wanted = below if policy else masks
+        builder.want(wanted if _unique(flat.streams) is None else ())
+        if policy and below and _unique(flat.streams) is not None:
+            builder.members = below
         presence = builder.presence(masks, window, group)
-        builder.reports.append(Report(query.name, query.emit, node.trigger, presence, tuple(metrics), bounds))
+        counted = partition if by and _counts(node.trigger) else None
+        counter = None if counted is None else builder.presence((), builder.window(UnboundedWindow(), None), counted)
+        batch = getattr(node.trigger, "batch", None)
+        builder.reports.append(Report(
+            query.name, query.emit, node.trigger, presence, tuple(metrics), bounds, len(node.bounds),
+            partition=counted, counter=counter,
+            batch=None if batch is None else builder.group((flat.rewrite(batch),)),
+            field=builder.field(flat.rewrite(node.trigger.on)) if isinstance(node.trigger, EveryField) else None,
+        ))  # fmt: skip
         fields = [Field(m.name, m.type) for m in metrics]
-        return self._finish(query, above, Schema((*fields[:bounds], *BOUNDS, *fields[bounds:])))
+        return self._finish(query, above, Schema((*fields[:bounds], *node.bounds, *fields[bounds:])))
+
+    def _looked_at(self, builder: StageBuilder, flat: Flats, node: WindowReport, partition: int | None) -> int:
+        match node.window:
+            case RowsWindow(partition_by=by):
+                return builder.window(node.window, partition if by else None)
+            case FieldWindow(on=on):
+                return builder.window(node.window, None, builder.field(flat.rewrite(on)))
+        return builder.window(node.window, None)
 
     def _shown(self, key: Exprs, stream: Stream) -> Exprs:
         """A key as it is shown: zeros of either sign are one group, which is 0.0."""
@@ -278,10 +311,34 @@ def routable(chain: list[WindowAggregate]) -> set[Exprs]:
     return common or set()
 
 
+def partition_of(node: WindowReport) -> tuple[Expr, ...]:
+    """What the counts of rows are kept by."""
+    of_window = node.window.partition_by if isinstance(node.window, RowsWindow) else ()
+    return of_window or getattr(node.trigger, "partition_by", ())
+
+
+def _counts(trigger: Trigger) -> bool:
+    return isinstance(trigger, EveryRows) or (isinstance(trigger, EveryInstant) and trigger.rows is not None)
+
+
+def _policy(node: WindowReport) -> str | None:
+    """How a report depends on which rows are there besides its own; None: not at all."""
+    if isinstance(node.trigger, EveryInstant):
+        return "instants"
+    if isinstance(node.window, FieldWindow) or isinstance(node.trigger, EveryField):
+        return "positions"
+    return "counts" if isinstance(node.window, RowsWindow) or _counts(node.trigger) else None
+
+
 def reported(node: WindowReport) -> set[Exprs]:
-    """The keys (as base expressions) of a window that is looked at by the clock."""
+    """The keys (as base expressions) of a window that is looked at, by which its rows can be parted."""
     flat = flatten(node.input)
     keys = {flat.rewrite(e) for _, e in node.keys}
+    batch = isinstance(node.trigger, EveryInstant) and node.trigger.batch is not None
+    if batch or isinstance(node.window, FieldWindow) or isinstance(node.trigger, EveryField):
+        return set()  # batches and positions are those of the whole stream
+    if isinstance(node.window, RowsWindow) or _counts(node.trigger):
+        keys &= {flat.rewrite(e) for e in partition_of(node)}
     unique = _unique(flat.streams)
     return keys if unique is None else keys & {(e,) for e in unique.by}
 

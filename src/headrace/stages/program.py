@@ -19,7 +19,17 @@ from enum import Enum
 from headrace.plan.expr import Expr
 from headrace.plan.query import Emit
 from headrace.plan.stream import Bound
-from headrace.plan.windows import RangeWindow, RowsWindow, Trigger, UnboundedWindow, Window
+from headrace.plan.windows import (
+    EveryField,
+    EveryInstant,
+    EveryRows,
+    FieldWindow,
+    LookedAt,
+    RangeWindow,
+    RowsWindow,
+    Trigger,
+    UnboundedWindow,
+)
 
 
 class VectorKind(Enum):
@@ -95,10 +105,11 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class WindowProgram:
-    """A window; ROWS PARTITIONED BY names the table that numbers its partitions."""
+    """A window; ROWS PARTITIONED BY names the table that numbers its partitions, ON the vector of the field it is measured on."""
 
-    window: Window
+    window: LookedAt
     partitions: int | None = None
+    field: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +149,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The rows of one query that looks at a window by the clock: the metrics of every key that `presence` counts in it."""
+    """The rows of one query that looks at a window when a trigger fires: the metrics of every key that is in it."""
 
     query: str
     emit: Emit
@@ -146,6 +157,16 @@ class Report:
     presence: int  # a tally: how many rows of a key are in the window
     metrics: tuple[Metric, ...]  # the keys first, then the aggregates
     bounds: int  # how many metrics stand before the bounds of the window
+    ends: int = 2  # how many bounds are shown: both, or only the end
+    partition: int | None = None  # the table whose keys have a count of rows, or a look, of their own
+    counter: int | None = None  # the tally that counts the rows of each of those
+    batch: int | None = None  # a table: rows of one time and one number in it are one batch
+    field: int | None = None  # EVERY n ON: the vector of the field
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether rows let it look, and not time alone."""
+        return isinstance(self.trigger, EveryRows | EveryField)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,14 +248,22 @@ class Stage:
     @property
     def lets_go(self) -> bool:
         """Whether every row leaves every window in the end, so that keys nobody holds can be forgotten."""
+        if len(self.windows) == 1 and isinstance(self.windows[0].window, FieldWindow):
+            return True
         return all(isinstance(w.window, RangeWindow) for w in self.windows)
 
     @property
     def stores_rows(self) -> bool:
         """Whether rows must stay in the reservoir after they are final."""
         return any(
-            isinstance(w.window, RangeWindow) or (isinstance(w.window, RowsWindow) and w.partitions is None) for w in self.windows
+            isinstance(w.window, RangeWindow | FieldWindow) or (isinstance(w.window, RowsWindow) and w.partitions is None)
+            for w in self.windows
         )
+
+    @property
+    def by_instant(self) -> bool:
+        """Whether rows of one time are seen together, and so must all be there before any of them is final."""
+        return any(isinstance(r.trigger, EveryInstant) for r in self.reports)
 
     @property
     def unbounded(self) -> bool:

@@ -142,7 +142,8 @@ class LocalEngine:
         stage, clock = self.lowered.stages[number], processor.clock
         for name in {*(o.query for o in stage.outputs), *(r.query for r in stage.reports)}:
             for s, source in self._readers(name):
-                packed[s].follows.append(Standing(source, clock.frontier, clock.final_before, clock.latest))
+                final = processor.final_before(name)
+                packed[s].follows.append(Standing(source, clock.frontier, final, clock.latest, clock.last))
 
     def _readers(self, feed: str) -> list[tuple[int, int]]:
         stages = self.lowered.stages
