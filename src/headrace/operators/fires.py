@@ -44,7 +44,7 @@ class Fires:
     def looks(self, at: np.ndarray, key: np.ndarray) -> Looks:
         """Looks at single keys: which fire, and the key."""
         time = self.time[at]
-        return Looks(time, key, self.entered[at], self.left[at], self.high[at], self.low[at], self.mark[at], time)
+        return Looks(time, key, self.entered[at], self.left[at], self.high[at], self.low[at], self.mark[at])
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Lives of keys under KEEP: each life has a number of its own, so a key that starts anew starts with empty tallies.
+"""Lives of keys: each has a number of its own, so a key that starts anew, under KEEP or in a new window, has empty tallies.
 
 A life is named by its key and the time of its first row, so a late row that joins two lives, or begins one earlier, simply gives
 the open rows other numbers. When a life is over its number is forgotten with all that was kept for it.
@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.kernels.lives import starts
+from headrace.operators.looks import CLOCK_PLACE, Looks
 from headrace.operators.tally import DistinctTally
 from headrace.plan.time import START_OF_TIME
-from headrace.stages.program import Stage, TableRole
+from headrace.stages.program import Stage
 
 if TYPE_CHECKING:
+    from headrace.operators.looks import Ask
+    from headrace.runtime.reservoir import Run
+    from headrace.runtime.rows import Rows
     from headrace.operators.tally import TallyState
     from headrace.operators.windows import Rings
     from headrace.runtime.tables import KeyTable
@@ -37,40 +41,28 @@ class Lives:
     last: np.ndarray  # per key: its last final row
     start: np.ndarray  # per key: when its life began
     seen: np.ndarray  # per life: its last final row
+    began: np.ndarray  # per life: the time of its first row
+    key: np.ndarray  # per life: whose it is
     owners: dict[int, np.ndarray]  # per table of pairs: the life of each pair
-
-    @staticmethod
-    def of(stage: Stage, tables: list[KeyTable]) -> list[Lives]:
-        """One for every table of lives."""
-        out = []
-        for i, table in enumerate(stage.tables):
-            if table.role is TableRole.LIFE:
-                assert stage.keeps_for is not None
-                assert table.base is not None
-                pairs = tuple(j for j, p in enumerate(stage.tables) if p.role is TableRole.LIFE_PAIR and p.life == i)
-                none = np.full(0, START_OF_TIME, np.int64)
-                owners = {p: np.full(0, -1, np.int32) for p in pairs}
-                out.append(Lives(stage, i, table.base, pairs, tables, stage.keeps_for, none, none, none, owners))
-        return out
 
     def grow(self) -> None:
         """Make room for keys and lives."""
         self.last = _room(self.last, self.tables[self.base].capacity, START_OF_TIME)
         self.start = _room(self.start, self.tables[self.base].capacity, START_OF_TIME)
-        self.seen = _room(self.seen, self.tables[self.index].capacity, START_OF_TIME)
+        for name, fill in (("seen", START_OF_TIME), ("began", START_OF_TIME), ("key", -1)):
+            setattr(self, name, _room(getattr(self, name), self.tables[self.index].capacity, fill))
         for pair in self.pairs:
             self.owners[pair] = _room(self.owners[pair], self.tables[pair].capacity, -1)
 
-    def assign(self, ts: np.ndarray, columns: list[np.ndarray]) -> None:
+    def assign(self, rows: Rows) -> None:
         """Number the lives of the open rows, in order, from where the final rows left their keys."""
         self.grow()
+        columns = rows.columns
         keys = columns[self.base]
-        last, start = self.last[keys].copy(), self.start[keys].copy()
-        begun = np.empty(len(ts), np.int64)
-        starts(ts, keys, self.keep, self.last, self.start, begun)
-        self.last[keys], self.start[keys] = last, start
+        begun, first = self._begun(rows)
         columns[self.index] = self._number(self.index, self.base, keys, begun)
         self.grow()
+        self.began[columns[self.index]], self.key[columns[self.index]] = first, keys
         for pair in self.pairs:
             base = self.stage.tables[pair].base
             assert base is not None
@@ -78,17 +70,55 @@ class Lives:
             self.grow()
             self.owners[pair][columns[pair]] = columns[self.index]
 
+    def _begun(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """For every row, what names its life, and when that began."""
+        keys = rows.columns[self.base]
+        last, start = self.last[keys].copy(), self.start[keys].copy()
+        begun = np.empty(len(keys), np.int64)
+        starts(rows.ts, keys, self.keep, self.last, self.start, begun)
+        self.last[keys], self.start[keys] = last, start
+        return begun, begun
+
     def _number(self, table: int, base: int, keys: np.ndarray, begun: np.ndarray) -> np.ndarray:
         names = self.tables[base]
         salt = begun.view(np.uint64)
         high, low = (k[keys] ^ (salt * c) for k, c in zip((names.high, names.low), _SPREAD, strict=True))
         return self.tables[table].number(high, low)
 
-    def settle(self, ts: np.ndarray, columns: list[np.ndarray]) -> None:
+    def settle(self, rows: Rows) -> None:
         """These rows are final."""
-        keys = columns[self.base]
-        starts(ts, keys, self.keep, self.last, self.start, np.empty(len(ts), np.int64))
-        np.maximum.at(self.seen, columns[self.index], ts)
+        keys = rows.columns[self.base]
+        starts(rows.ts, keys, self.keep, self.last, self.start, np.empty(len(rows), np.int64))
+        np.maximum.at(self.seen, rows.columns[self.index], rows.ts)
+
+    def ended(self, frontier: int) -> np.ndarray:
+        """Which lives are over, whatever comes."""
+        return self.seen[: self.tables[self.index].count] < frontier - self.keep
+
+    def silent(self, frontier: int) -> np.ndarray:
+        """Which keys can be forgotten once no row holds them."""
+        return self.last[: self.tables[self.base].count] < frontier - self.keep
+
+    def looks(self, rows: Run, ask: Ask) -> Looks:
+        """`[SESSION gap]`: lives that are over when the clock has passed their last row by so much."""
+        last = self.seen.copy()
+        at = np.zeros(len(last), np.int64)
+        lives = rows.columns[self.index]
+        np.maximum.at(last, lives, rows.ts)
+        at[lives] = np.arange(1, len(lives) + 1)  # later rows win: assignment goes in order
+        over = last + self.keep
+        there = self.tables[self.index].live[: len(last)] & (last > START_OF_TIME)
+        found = np.flatnonzero(there & (over >= ask.start) & (over < ask.stop))
+        found = found[np.lexsort((at[found], over[found]))]
+        return self._looks(found, over[found], at[found])
+
+    def _looks(self, lives: np.ndarray, time: np.ndarray, entered: np.ndarray, *place: np.ndarray) -> Looks:
+        n = len(lives)
+        high, low = place or (np.full(n, CLOCK_PLACE, np.int64), np.zeros(n, np.int64))
+        none = np.zeros(n, np.int64)
+        return Looks(
+            time, lives.astype(np.int32), entered, none, high, low, none, self.began[lives], self.key[lives].astype(np.int32)
+        )
 
     def purge(
         self,
@@ -99,7 +129,7 @@ class Lives:
         touched: list[list[np.ndarray]],
     ) -> None:
         """Forget the lives that are over, and keys that no row holds and that have none."""
-        over = self._unused(self.index, zone) & (self.seen[: self.tables[self.index].count] < frontier - self.keep)
+        over = self._unused(self.index, zone) & self.ended(frontier)
         gone = np.flatnonzero(over).astype(np.int32)
         for spec, tally in zip(self.stage.tallies, tallies, strict=True):
             if spec.group == self.index:
@@ -113,7 +143,7 @@ class Lives:
             self._purge_pairs(pair, over, zone, tallies, touched)
         base = self.tables[self.base]
         silent = base.live[: base.count] & (base.references[: base.count] == 0)
-        silent &= self.last[: base.count] < frontier - self.keep
+        silent &= self.silent(frontier)
         keys = np.flatnonzero(silent).astype(np.int32)
         self._forget(self.base, keys, touched)
         self.last[keys] = START_OF_TIME
@@ -149,7 +179,7 @@ class Lives:
         if table == self.base:
             return {f"life{self.index}.last": self.last[start:stop], f"life{self.index}.start": self.start[start:stop]}
         if table == self.index:
-            return {f"life{self.index}.seen": self.seen[start:stop]}
+            return {f"life{self.index}.{name}": getattr(self, name)[start:stop] for name in ("seen", "began", "key")}
         return {f"life{self.index}.owner": self.owners[table][start:stop]} if table in self.owners else {}
 
     def load(self, table: int, start: int, stop: int, page: dict[str, Any]) -> None:
@@ -158,7 +188,8 @@ class Lives:
         if table == self.base:
             self.last[start:stop], self.start[start:stop] = page[name + "last"], page[name + "start"]
         elif table == self.index:
-            self.seen[start:stop] = page[name + "seen"]
+            for part in ("seen", "began", "key"):
+                getattr(self, part)[start:stop] = page[name + part]
         elif table in self.owners:
             self.owners[table][start:stop] = page[name + "owner"]
 

@@ -48,6 +48,7 @@ class Looks:
     low: np.ndarray | None = None
     mark: np.ndarray | None = None
     begin: np.ndarray | None = None
+    base: np.ndarray | None = None  # where keys are lives: whose they are
 
     @staticmethod
     def none() -> Looks:

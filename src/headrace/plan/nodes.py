@@ -15,6 +15,7 @@ from headrace.plan.windows import (
     EveryField,
     EveryInstant,
     EveryRows,
+    EveryTime,
     FieldWindow,
     LookedAt,
     RangeWindow,
@@ -194,6 +195,11 @@ class WindowReport:
     def __post_init__(self) -> None:
         """Names must exist, types must fit, and no two columns share a name."""
         columns = self.input.schema
+        if self.on_change and not (isinstance(self.window, RangeWindow) and isinstance(self.trigger, EveryTime)):
+            raise QueryError(
+                "only a window of time that is looked at by the clock can be told on change",
+                hint="every other look comes with rows, and so with a change: leave the setting out",
+            )
         for expr in (*(e for _, e in self.keys), *policy_exprs(self), *((self.where,) if self.where else ())):
             expr.check(columns)
         keys = tuple(Field(name, _type(expr, columns)) for name, expr in self.keys)

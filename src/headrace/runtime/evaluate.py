@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.kernels import reports
+from headrace.operators.deltas import Deltas
 from headrace.operators.fields import FieldState, Positions
 from headrace.operators.fires import Pass, came_then, fired
 from headrace.operators.looks import Ask, Looks, Reads, look
@@ -29,6 +30,7 @@ from headrace.plan.windows import (
     EveryInstant,
     EveryTime,
     FieldWindow,
+    OnClose,
     RangeWindow,
     RowsWindow,
     SpanWindow,
@@ -38,6 +40,7 @@ from headrace.runtime.reservoir import Reservoir, Run, join
 from headrace.stages.program import Report, Stage, TableRole, Tally, TallyKind, VectorKind
 
 if TYPE_CHECKING:
+    from headrace.operators.lives import Lives
     from headrace.operators.tally import Reading, TallyState
     from headrace.runtime.rows import Layout
     from headrace.runtime.tables import KeyTable
@@ -94,6 +97,8 @@ class Evaluator:
         self.owners = {_owner(stage, r): np.zeros(0, np.int32) for r in stage.reports if r.partition is not None}
         # Where looks need them: the number of the first row of the zone, and the positions of all of them.
         self.places = (0, np.empty(0, np.int64), np.empty(0, np.int64))
+        self.lives: dict[int, Lives] = {}  # by their table
+        self.moved: list[dict[int, Looks]] = []  # of the last pass: the looks as other windows see them
         self.looks: list[Looks] = []  # of the last pass: what every report looked at
         self.reported: list[list[Reading]] = []  # and what every tally said there
         self._freed = {stage.tables[i] for i in range(len(tables)) if _lets_go(stage, i)}
@@ -156,6 +161,7 @@ class Evaluator:
         upto = max((stop for by_rows, stop in kinds if by_rows), default=0)
         if len(events) == 0 and stop == START_OF_TIME and upto == 0:
             self.looks = [Looks.none() for _ in self.stage.reports]
+            self.moved = [{} for _ in self.stage.reports]
             self.reported = [[{} for _ in self.tallies] for _ in self.stage.reports]
             return [{} for _ in self.tallies]
         rows = Run(zone.first + start, zone.ts[start:], [c[start:] for c in zone.columns])
@@ -170,19 +176,45 @@ class Evaluator:
     def _look(self, rows: Run, edges: dict[int, Run], asks: Asks, moves: list[Moves | None], end: int | None = None) -> None:
         """Find what reports look at, before any row moves."""
         self.looks = [Looks.none() for _ in self.stage.reports]
+        self.moved = [{} for _ in self.stage.reports]
         for i, (report, ask) in enumerate(zip(self.stage.reports, asks, strict=False)):
             window = self.stage.tallies[report.presence].window
             presence, spec = self.tallies[report.presence], self.stage.windows[window].window
             assert isinstance(presence, CountTally), "a presence is counted"
+            if isinstance(report.trigger, OnClose):
+                for part in ask:
+                    self.looks[i] = self.looks[i].append(self._closed(report, rows, part, end))
+                continue
             if isinstance(spec, RangeWindow) and isinstance(report.trigger, EveryTime):
                 for part in ask if edges else ():
                     self.looks[i] = self.looks[i].append(look(report.trigger, spec, presence, rows, edges, part))
+                for tally in report.moved if edges else ():
+                    edge = self.stage.tallies[tally].window
+                    self.moved[i][edge] = self._seen_by(self.looks[i], edge, rows, edges)
                 continue
             move = moves[window]
             for part in ask if move is not None else ():
                 assert move is not None
                 found = self._fired(i, report, presence, rows, move, part, end)
                 self.looks[i] = self.looks[i].append(found)
+
+    def _seen_by(self, looks: Looks, window: int, rows: Run, edges: dict[int, Run]) -> Looks:
+        """The same looks at another window of time."""
+        spec = self.stage.windows[window].window
+        assert isinstance(spec, RangeWindow)
+        enter, leave = rows if spec.lag == 0 else edges[spec.lag], edges[spec.lag + spec.size]
+        entered = enter.ts.searchsorted(looks.time - spec.lag, side="right")
+        left = leave.ts.searchsorted(looks.time - (spec.lag + spec.size), side="right")
+        return Looks(looks.time, looks.key, entered, left)
+
+    def _closed(self, report: Report, rows: Run, ask: Ask, end: int | None) -> Looks:
+        """Windows that end by what comes, and have ended."""
+        lives = self.lives[self.stage.tallies[report.presence].group]
+        if not isinstance(lives, Deltas):
+            return lives.looks(rows, ask)
+        first, high, low = self.places
+        high, low = (a[rows.first - first : rows.first - first + len(rows.ts)] for a in (high, low))
+        return lives.closed(rows, high, low, ask, end)
 
     def _fired(
         self, number: int, report: Report, presence: CountTally, rows: Run, moves: Moves, ask: Ask, end: int | None
@@ -216,9 +248,10 @@ class Evaluator:
         if not self.stage.reports:
             return None
         mine = []
-        for report, looks in zip(self.stage.reports, self.looks, strict=True):
+        for report, looks, moved in zip(self.stage.reports, self.looks, self.moved, strict=True):
             of = self.stage.tallies[report.presence]
-            mine.append(looks if (of.window, of.group) == (spec.window, spec.group) else Looks.none())
+            own = looks if of.window == spec.window else moved.get(spec.window, Looks.none())
+            mine.append(own if of.group == spec.group else Looks.none())
         return Reads.of(moves, keys, mine) if any(map(len, mine)) else None
 
     def _read_edges(self, zone: Run, bound: int) -> dict[int, Run]:

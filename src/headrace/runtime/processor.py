@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.changes.changes import Changes
-from headrace.operators.lives import Lives
+from headrace.operators.deltas import lives_of
 from headrace.operators.metrics import MetricColumn, metric_column, to_arrow
 from headrace.operators.unique import Uniques
 from headrace.plan.arrow import arrow_type
@@ -95,7 +95,8 @@ class TaskProcessor:
         if unique is not None and stage.unique_within is not None:
             self.uniques = Uniques(stage.unique_within, unique, self.tables[unique])
             self.zone.wanted.append(None)
-        self.lives = Lives.of(stage, self.tables)
+        self.lives = lives_of(stage, self.tables, self.layout)
+        self.evaluator.lives = {lives.index: lives for lives in self.lives}
         self.kept = np.zeros(0, np.bool_)  # with UNIQUE: which rows of the zone count
 
     def process(self, header: Header, arrivals: Arrivals | None) -> Result:
@@ -184,7 +185,7 @@ class TaskProcessor:
     def _evaluate(self, fresh: Arrivals | None, result: Result, times: Times) -> None:
         old, new, removed, is_new = self._merge(fresh) if self.uniques is None else self._merge_unique(fresh, self.uniques)
         for lives in self.lives:
-            lives.assign(new.rows.ts, new.rows.columns)
+            lives.assign(new.rows)
             for table in (lives.index, *lives.pairs):
                 self._renumber(table, new.rows.columns[table])
         self.evaluator.grow()
@@ -208,6 +209,8 @@ class TaskProcessor:
             drain = reporting.drain(last, self.clock.last) if reporting else None
         end = self.clock.last if reporting and times.next_frontier == END_OF_TIME > times.frontier else None
         early = self.evaluator.permanent(zone, final, done, drain, reporting.final_asks() if reporting else (), end)
+        for lives in self.lives:
+            lives.settle(new.rows.slice(0, final))
         late_events = _union([p.new[p.new >= final] - final for p in plans])
         late = self.evaluator.temporary(zone, final, late_events, reporting.open_asks() if reporting else ())
         self._emit(result, plans, old, new, final, removed, before, (done, early), (late_events + final, late))
@@ -239,14 +242,13 @@ class TaskProcessor:
             self.zone.rows.columns[table] = column
 
     def _settle_lives(self, new: Zone, final: int) -> None:
-        """Under KEEP, final rows move their keys on, and keys that were silent for too long are forgotten."""
+        """Lives that are over are forgotten, and keys that were silent for too long."""
         if not self.lives:
             return
         rows, still = new.rows.slice(0, final), new.rows.slice(final, len(new))
         if not self.evaluator.stores_rows:
             self.evaluator.release(rows.columns)
         for lives in self.lives:
-            lives.settle(rows.ts, rows.columns)
             evaluator = self.evaluator
             lives.purge(self.clock.frontier, still.columns, evaluator.tallies, evaluator.rings, evaluator.touched)
 

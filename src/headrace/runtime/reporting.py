@@ -26,6 +26,7 @@ from headrace.plan.windows import (
     EveryTime,
     FieldWindow,
     LookedAt,
+    OnClose,
     RangeWindow,
     RowsWindow,
     SpanWindow,
@@ -84,7 +85,8 @@ class Reporting:
                 out.append([])
                 continue
             only: np.ndarray | None = None
-            table = report.partition if report.by_rows else self.stage.tallies[report.presence].group
+            group = self.stage.tallies[report.presence].group
+            table = group if not report.by_rows else self.stage.tables[group].base if report.closed_by_rows else report.partition
             if table is not None:
                 only = np.zeros(self.tables[table].capacity, np.bool_)
                 only[new.rows.columns[table][fresh]] = True
@@ -106,6 +108,8 @@ class Reporting:
     def _shared(self, report: Report) -> bool:
         """Whether rows of one partition change what is in the window of another."""
         program = self.stage.windows[self.stage.tallies[report.presence].window]
+        if report.closed_by_rows:
+            return False
         counts = isinstance(program.window, RowsWindow) and program.partitions is None
         return counts or isinstance(program.window, FieldWindow)
 
@@ -155,7 +159,7 @@ class Reporting:
 
     def _at_end(self, report: Report) -> list[Ask]:
         """The end of the input is one more look, also if no row lets it happen."""
-        ends = self.times.next_frontier == END_OF_TIME > self.times.frontier and isinstance(report.trigger, EveryField)
+        ends = self.times.next_frontier == END_OF_TIME > self.times.frontier and isinstance(report.trigger, EveryField | OnClose)
         return [Ask(self._final, self._final)] if ends else []
 
     def drain(self, last_row: int, end: int) -> int:
@@ -176,9 +180,11 @@ class Reporting:
         if not len(looks):
             return Said(looks, [])
         metrics = [metric_column(self.stage, m, readings) for m in report.metrics]
-        if not isinstance(report.trigger, EveryInstant):
+        # A row that came at an instant may not be in a window that lags; and nothing may have come or gone.
+        of = (report.presence,) if isinstance(report.trigger, EveryInstant) else report.moved
+        if not of:
             return Said(looks, metrics)
-        there = np.flatnonzero(readings[report.presence]["value"] > 0)  # a row that came may not be in a window that lags
+        there = np.flatnonzero(sum(readings[tally]["value"] for tally in of) > 0)
         return Said(looks.take(there), [m.take(there) for m in metrics])
 
     def emit(self) -> list[tuple[str, Changes]]:
@@ -211,9 +217,10 @@ class Reporting:
 
     def _sub(self, report: Report, looks: Looks) -> np.ndarray:
         """Groups of one look stand in the order of their hashes: no order means more, and this one is always the same."""
-        group = self.stage.tables[self.stage.tallies[report.presence].group]
-        table = self.stage.tallies[report.presence].group if group.base is None else group.base
-        place = self.tables[table].low[looks.key] >> np.uint64(1)
+        table = self.stage.tallies[report.presence].group
+        base = self.stage.tables[table].base
+        names = self.tables[table].low[looks.key] if looks.base is None or base is None else self.tables[base].low[looks.base]
+        place = names >> np.uint64(1)
         if looks.mark is not None:
             place = (place + looks.mark.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) & np.uint64(2**63 - 1)
         return place.view(np.int64)
@@ -226,7 +233,7 @@ def _bounds(window: LookedAt, looks: Looks) -> tuple[np.ndarray, np.ndarray]:
             return looks.time - lag - size, looks.time - lag
         case SpanWindow(start=start, stop=stop):
             return np.full(len(looks), start), looks.time if stop is None else np.full(len(looks), stop)
-    return looks.time if looks.begin is None else looks.begin, looks.time
+    return looks.begin if looks.begin is not None else looks.time, looks.time
 
 
 def _alone(report: Report) -> bool:

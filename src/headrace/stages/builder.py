@@ -24,7 +24,7 @@ from headrace.stages.program import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headrace.plan.windows import LookedAt
+    from headrace.plan.windows import DeltaWindow, LookedAt, SessionWindow
     from headrace.stages.program import Source
 
 T = TypeVar("T")
@@ -88,6 +88,12 @@ class StageBuilder:
         """The numbering of the lives of keys, where KEEP ends them."""
         base = self.group(keys)
         return _index(self.tables, Table(TableRole.LIFE, self.tables[base].inputs, base=base))
+
+    def segments(self, keys: tuple[Exprs, ...], window: SessionWindow | DeltaWindow, columns: dict[str, Exprs]) -> int:
+        """The numbering of the windows of keys that end by what comes; `columns` are those that DELTA compares."""
+        base = self.group(keys)
+        vectors = tuple((name, self._vector(VectorKind.BITS, self.input(e), ())) for name, e in columns.items())
+        return _index(self.tables, Table(TableRole.LIFE, self.tables[base].inputs, base=base, window=window, vectors=vectors))
 
     def window(self, window: LookedAt, partitions: int | None, field: int | None = None) -> int:
         """A window over the rows of the stage; `partitions` is the table that numbers those of ROWS PARTITIONED BY."""

@@ -26,11 +26,16 @@ from headrace.plan.query import Emit, Query, Script
 from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import StageSource, Stream, Unique
 from headrace.plan.windows import (
+    SEGMENTS,
+    DeltaWindow,
     EveryField,
     EveryInstant,
     EveryRows,
+    EveryTime,
     FieldWindow,
+    RangeWindow,
     RowsWindow,
+    SessionWindow,
     Trigger,
     UnboundedWindow,
     Window,
@@ -182,11 +187,16 @@ class _Lowering:
         flat = flatten(node.input)
         policy = _policy(node)
         # Where rows are counted or measured, the stage must have exactly those that pass the filters below the window.
-        builder = self.builder(flat.streams, route, apart=(policy, flat.predicates) if policy else None)
+        builder = self.builder(flat.streams, route, apart=(policy, flat.predicates, node.where if policy == "segments" else None) if policy else None)
         below = builder.masks(flat.predicates)
         masks = builder.masks((*flat.predicates, *((flat.rewrite(node.where),) if node.where else ())))
         keys = tuple(flat.rewrite(e) for _, e in node.keys)
-        group = builder.group(keys)
+        if isinstance(node.window, SEGMENTS):
+            below = masks  # a row that is in no group neither begins a window nor ends one
+            names = node.window.expr.columns if isinstance(node.window, DeltaWindow) else ()
+            group = builder.segments(keys, node.window, {n.lower(): flat.rewrite(Expr.column(n)) for n in names})
+        else:
+            group = builder.group(keys)
         by = tuple(map(flat.rewrite, partition_of(node)))
         partition = builder.group(by) if by else None
         window = self._looked_at(builder, flat, node, partition)
@@ -215,9 +225,20 @@ class _Lowering:
             partition=counted, counter=counter,
             batch=None if batch is None else builder.group((flat.rewrite(batch),)),
             field=builder.field(flat.rewrite(node.trigger.on)) if isinstance(node.trigger, EveryField) else None,
+            closed_by_rows=isinstance(node.window, DeltaWindow), moved=self._moved(builder, node, masks, group),
         ))  # fmt: skip
         fields = [Field(m.name, m.type) for m in metrics]
         return self._finish(query, above, Schema((*fields[:bounds], *node.bounds, *fields[bounds:])))
+
+    def _moved(self, builder: StageBuilder, node: WindowReport, masks: tuple[int, ...], group: int) -> tuple[int, ...]:
+        """What came since the last look, and what went: each is a window of its own, as long as the time between looks."""
+        if not node.on_change:
+            return ()
+        assert isinstance(node.window, RangeWindow)
+        assert isinstance(node.trigger, EveryTime)
+        lag, size, every = node.window.lag, node.window.size, node.trigger.every
+        edges = (RangeWindow(every, lag), RangeWindow(every, lag + size))
+        return tuple(builder.presence(masks, builder.window(edge, None), group) for edge in edges)
 
     def _looked_at(self, builder: StageBuilder, flat: Flats, node: WindowReport, partition: int | None) -> int:
         match node.window:
@@ -225,6 +246,8 @@ class _Lowering:
                 return builder.window(node.window, partition if by else None)
             case FieldWindow(on=on):
                 return builder.window(node.window, None, builder.field(flat.rewrite(on)))
+            case SessionWindow() | DeltaWindow():
+                return builder.window(UnboundedWindow(), None)  # its rows are those of a life
         return builder.window(node.window, None)
 
     def _shown(self, key: Exprs, stream: Stream) -> Exprs:
@@ -323,6 +346,8 @@ def _counts(trigger: Trigger) -> bool:
 
 def _policy(node: WindowReport) -> str | None:
     """How a report depends on which rows are there besides its own; None: not at all."""
+    if isinstance(node.window, SEGMENTS):
+        return "segments"
     if isinstance(node.trigger, EveryInstant):
         return "instants"
     if isinstance(node.window, FieldWindow) or isinstance(node.trigger, EveryField):

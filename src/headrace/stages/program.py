@@ -23,10 +23,12 @@ from headrace.plan.windows import (
     EveryField,
     EveryInstant,
     EveryRows,
+    DeltaWindow,
     FieldWindow,
     LookedAt,
     RangeWindow,
     RowsWindow,
+    SessionWindow,
     Trigger,
     UnboundedWindow,
 )
@@ -61,7 +63,7 @@ class TableRole(Enum):
     PAIR = "pair"
     VALUE = "value"
     UNIQUE = "unique"
-    LIFE = "life"  # under KEEP: a key from its first row until it has been silent for too long
+    LIFE = "life"  # a key from its first row until KEEP or the end of a window ends it
     LIFE_PAIR = "life pair"
 
 
@@ -86,6 +88,8 @@ class Table:
     inputs: tuple[int, ...]
     base: int | None = None  # LIFE, LIFE_PAIR: the table of the keys or pairs that live
     life: int | None = None  # LIFE_PAIR: the table of the lives
+    window: SessionWindow | DeltaWindow | None = None  # LIFE: what ends one; None: KEEP
+    vectors: tuple[tuple[str, int], ...] = ()  # LIFE: the columns that DELTA compares, by name
 
     @property
     def derived(self) -> bool:
@@ -162,11 +166,13 @@ class Report:
     counter: int | None = None  # the tally that counts the rows of each of those
     batch: int | None = None  # a table: rows of one time and one number in it are one batch
     field: int | None = None  # EVERY n ON: the vector of the field
+    closed_by_rows: bool = False  # a window that ends by itself ends with the row that no longer fits
+    moved: tuple[int, ...] = ()  # tallies of what came and went since the last look: a group without any is not told
 
     @property
     def by_rows(self) -> bool:
         """Whether rows let it look, and not time alone."""
-        return isinstance(self.trigger, EveryRows | EveryField)
+        return isinstance(self.trigger, EveryRows | EveryField) or self.closed_by_rows
 
 
 @dataclass(frozen=True, slots=True)
