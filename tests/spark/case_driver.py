@@ -14,6 +14,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
+from headrace.plan.arrival import by_arrival
 from headrace.plan.nodes import Late, Merge, Node, Rejected, Scan
 from headrace.plan.query import FileSink, Query, Script
 from headrace.plan.schema import Schema
@@ -31,6 +32,8 @@ FIRST_WRITTEN = 1_700_000_000  # seconds: files are as old as their number, so t
 def over(node: Node, streams: dict[str, Stream]) -> Node:
     """The same plan over other streams."""
     match node:
+        case Scan(stream=stream) if stream.reads is not None:
+            return by_arrival(Scan(streams[stream.reads]))
         case Scan(stream=stream):
             return Scan(streams[stream.name])
         case Late(stream=stream):

@@ -67,13 +67,6 @@ CREATE STREAM s deep EXTENDS event SOURCE FILE('{}/in', 'json') TIMESTAMP BY at 
 """
 
 
-# Spark's conversion of pandas columns to Arrow meets pd.NA in them (`wide_frame` of headrace/spark).
-nested_results_fail = pytest.mark.xfail(
-    reason="a nested column in a result stops the run: 'NAType' object is not iterable", strict=True
-)
-
-
-@nested_results_fail
 def test_nested_types(spark, tmp_path):
     """ARRAY, STRUCT, MAP, DATE, DECIMAL, CHAR as columns of JSON lines: read, taken apart, grouped by, aggregated and written."""
     write(
@@ -115,7 +108,6 @@ def test_nested_types(spark, tmp_path):
     ]  # fmt: skip
 
 
-@nested_results_fail
 @pytest.mark.parametrize("column", ["tags", "place", "more"])
 def test_a_nested_value_that_is_null(spark, tmp_path, column):
     write(tmp_path / "in", "a.json", '{"at": "1970-01-01T00:00:02Z"}')

@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 
 def load(path: str) -> Script:
     """Parse the script in a file; `-` is standard input."""
+    return parse(*read(path))
+
+
+def parse(text: str, name: str, profile: str | None = None) -> Script:
+    """Parse a script that asks for something, under a profile if one is named."""
     from headrace.sql import parse_script
 
-    text, name = read(path)
     if not text.strip():
         raise QueryError("there is nothing in it", where=name, hint="write a CREATE STREAM and a SELECT; see docs/language.md")
-    script: Script = parse_script(text, name)
+    script: Script = parse_script(text, name, profile=profile)
     if not script.queries and not script.answers:
         raise QueryError("it declares streams but asks for nothing", where=name, hint="add a SELECT")
     check_options(script)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from headrace.cli.consoles import out
 from headrace.cli.failures import reported
-from headrace.cli.scripts import load
+from headrace.cli.scripts import load, read
 from headrace.plan.nodes import state_bound
 
 Script = Annotated[str, typer.Argument(help="The script; - reads it from standard input.", metavar="SCRIPT")]
@@ -39,13 +39,36 @@ def check(script: Script, verbose: Verbose = False) -> None:
         console.print(Text(f"ok: {count(len(plan.queries), 'query', 'queries')} over {count(len(plan.streams), 'stream')}"))
 
 
-def explain(script: Script, verbose: Verbose = False) -> None:
+def explain(
+    script: Script,
+    profile: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--profile", "-p", metavar="NAME", help="How it would behave under a profile; several, or `all`, to see how they differ."
+        ),
+    ] = None,
+    verbose: Verbose = False,
+) -> None:
     """Show how a script will run: the plan, what each rule did to it, the stages, and the operators with their shared parts.
 
-    [bold]Example[/]
+    With --profile, say in words how each query behaves as another engine
+    would run it: what it reacts to, when a window is told, what is in it, and
+    in which order rows count. A query that has a WITH (..) of its own keeps it.
+    Profiles are headrace (the default), flink, oracle-cep, coral8, stream,
+    streambase and spark. [bold]headrace compare[/] runs a script under several.
+
+    [bold]Examples[/]
       headrace explain examples/fraud.cql
+      headrace explain script.cql --profile flink,oracle-cep
+      headrace explain script.cql --profile all
     """
     with reported(verbose):
+        if profile:
+            from headrace.cli.profiles import chosen, explain_profiles
+
+            names = chosen(profile)
+            out().print(Text(explain_profiles(*read(script), names)))
+            return
         plan = load(script)
         from headrace.stages.explain import explain_script
 

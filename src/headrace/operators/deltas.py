@@ -14,7 +14,7 @@ from headrace.operators.lives import Lives
 from headrace.operators.looks import CLOCK_PLACE
 from headrace.operators.tally import grown
 from headrace.plan.time import START_OF_TIME
-from headrace.plan.windows import DeltaWindow
+from headrace.plan.windows import DeltaWindow, SessionWindow
 from headrace.stages.program import Stage, TableRole
 
 if TYPE_CHECKING:
@@ -154,8 +154,8 @@ def lives_of(stage: Stage, tables: list[KeyTable], layout: Layout) -> list[Lives
         pairs = tuple(j for j, p in enumerate(stage.tables) if p.role is TableRole.LIFE_PAIR and p.life == i)
         none = np.full(0, START_OF_TIME, np.int64)
         owners = {p: np.full(0, -1, np.int32) for p in pairs}
-        parts = (stage, i, table.base, pairs, tables)
-        arrays = (none, none, none, none, np.full(0, -1, np.int64), owners)
+        parts: Any = (stage, i, table.base, pairs, tables)
+        arrays: Any = (none, none, none, none, np.full(0, -1, np.int64), owners)
         match table.window:
             case DeltaWindow(limit=limit, expr=expr):
                 count = len(table.vectors)
@@ -165,10 +165,10 @@ def lives_of(stage: Stage, tables: list[KeyTable], layout: Layout) -> list[Lives
                 compiled = compile_expression(expr, slots)
                 first = np.zeros((0, count), np.int64), np.zeros((0, count), np.bool_)
                 vectors = tuple(v for _, v in table.vectors)
-                out.append(Deltas(*parts, 0, *arrays, layout, compiled, limit, vectors, *first))
+                out.append(Deltas(*parts, 0, *arrays, layout, compiled, limit, vectors, *first))  # type: ignore[call-arg]
             case None:
                 assert stage.keeps_for is not None
-                out.append(Lives(*parts, stage.keeps_for, *arrays))
-            case session:
-                out.append(Lives(*parts, session.gap, *arrays))
+                out.append(Lives(*parts, stage.keeps_for, *arrays))  # type: ignore[call-arg]
+            case SessionWindow(gap=gap):
+                out.append(Lives(*parts, gap, *arrays))  # type: ignore[call-arg]
     return out

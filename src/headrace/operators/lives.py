@@ -19,10 +19,10 @@ from headrace.stages.program import Stage
 
 if TYPE_CHECKING:
     from headrace.operators.looks import Ask
-    from headrace.runtime.reservoir import Run
-    from headrace.runtime.rows import Rows
     from headrace.operators.tally import TallyState
     from headrace.operators.windows import Rings
+    from headrace.runtime.reservoir import Run
+    from headrace.runtime.rows import Rows
     from headrace.runtime.tables import KeyTable
 
 _SPREAD = (np.uint64(0x9FB21C651E98DF25), np.uint64(0xD6E8FEB86659FD93))

@@ -84,7 +84,7 @@ class Admission:
     def push(self, batch: Batch) -> Outcome:
         """Let one batch in."""
         stream, now = self.stream, batch.now
-        arrivals = batch.rows.get(stream.name, ())
+        arrivals = batch.rows.get(stream.rows_of, ())
         rows = normal_rows(stream.schema, [a.values for a in arrivals])
         admitted: list[Event] = []
         late: list[Event] = []

@@ -208,8 +208,8 @@ class WindowReport:
 
     @property
     def bounds(self) -> tuple[Field, ...]:
-        """The columns that say which window it was: a window that is not measured in time has an end only."""
-        return BOUNDS[1:] if isinstance(self.window, RowsWindow | FieldWindow | UnboundedWindow) else BOUNDS
+        """The columns that say which window it was."""
+        return bounds_of(self.window)
 
     def __str__(self) -> str:
         """One line for explain."""
@@ -218,6 +218,11 @@ class WindowReport:
         calls = ", ".join(f"{a} AS {a.name}" for a in self.aggregates)
         changed = " IF CHANGED" if self.on_change else ""
         return f"WindowReport {self.window} {self.trigger}{changed}{where}{by}: {calls}"
+
+
+def bounds_of(window: LookedAt) -> tuple[Field, ...]:
+    """The columns that say which window it was: one that is not measured in time has an end only."""
+    return BOUNDS[1:] if isinstance(window, RowsWindow | FieldWindow | UnboundedWindow) else BOUNDS
 
 
 def policy_exprs(node: WindowReport) -> tuple[Expr, ...]:

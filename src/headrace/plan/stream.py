@@ -114,6 +114,7 @@ class Stream:
     end_after: int | None = None
     keep: int | None = None
     unique: Unique | None = None
+    reads: str | None = None  # the stream whose rows it has, where that is another one
     doc: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -126,6 +127,11 @@ class Stream:
             value = getattr(self, clause)
             if isinstance(value, int) and value < 0:
                 raise QueryError(f"{clause.upper().replace('_', ' ')} cannot be negative", where=f"stream {self.name}")
+
+    @property
+    def rows_of(self) -> str:
+        """The name of the stream whose rows these are."""
+        return self.reads or self.name
 
     @property
     def single_partition(self) -> bool:

@@ -111,8 +111,13 @@ def key_columns(changes: Changes) -> list[pa.Array]:
 
 def wide_frame(columns: list[pa.Array]) -> pd.DataFrame:
     """Arrow columns as a pandas frame that Spark turns back into the same Arrow columns without looking at the values."""
-    data = {i: pd.Series(pd.arrays.ArrowExtensionArray(column)) for i, column in enumerate(columns)}
-    return pd.DataFrame(data, copy=False)
+    return pd.DataFrame({i: _series(column) for i, column in enumerate(columns)}, copy=False)
+
+
+def _series(column: pa.Array) -> pd.Series:
+    if pa.types.is_nested(column.type):  # Spark does look into these, and wants Python's own lists and dicts
+        return pd.Series(column.to_pylist(maps_as_pydicts="strict"), dtype=object)
+    return pd.Series(pd.arrays.ArrowExtensionArray(column))
 
 
 def write_changes(changes: Changes) -> bytes:

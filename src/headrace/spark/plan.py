@@ -68,7 +68,7 @@ def output_frame(
     layout = Layout.of(lowered, buckets or bucket_count(spark))
     packed: DataFrame | None = None
     for stream in lowered.streams:
-        source = prepare(spark, stream, lowered.stages, frames.get(stream.name), streaming=streaming, options=options or {})
+        source = prepare(spark, stream, lowered.stages, frames.get(stream.rows_of), streaming=streaming, options=options or {})
         parts = tuple(StagePart(s, i, lowered.stages[s], names) for (s, i), names in source.inputs.items())
         disorder = parts[0].stage.sources[parts[0].source].disorder if parts else disorder_of(stream)
         packing = Packing(stream.name, disorder, source.places.kind, parts, layout.per_stage, layout.rejected, source.reasons)

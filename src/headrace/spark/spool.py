@@ -74,7 +74,7 @@ class SocketSpool(Spool):
     def __init__(self, folder: str, stream: Stream, source: HostSource, *, follow: bool) -> None:
         """Connect and read."""
         self.source, self.follow = source, follow
-        super().__init__(folder, stream.name)
+        super().__init__(folder, stream.rows_of)
 
     def run(self) -> None:
         """Read until the other side closes."""
@@ -130,7 +130,7 @@ class GeneratorSpool(Spool):
     def __init__(self, folder: str, stream: Stream, source: GenerateSource, *, follow: bool) -> None:
         """Generate."""
         self.source, self.follow = source, follow
-        super().__init__(folder, stream.name)
+        super().__init__(folder, stream.rows_of)
 
     def run(self) -> None:
         """Write files until the rows are all there."""
@@ -161,13 +161,16 @@ def spooled(lowered: Lowered, checkpoint: str, *, follow: bool) -> tuple[Lowered
     streams: list[Stream] = []
     spools: list[Spool] = []
     for stream in lowered.streams:
-        folder = os.path.join(checkpoint, "spool", stream.name)
+        folder = os.path.join(checkpoint, "spool", stream.rows_of)
+        again = any(s.name == stream.rows_of for s in spools)  # the same stream by time and by arrival is one spool
         match stream.source:
             case HostSource() as source:
-                spools.append(SocketSpool(folder, stream, source, follow=follow))
+                if not again:
+                    spools.append(SocketSpool(folder, stream, source, follow=follow))
                 streams.append(replace(stream, source=FileSource(folder, source.format, source.delimiter)))
             case GenerateSource() as source:
-                spools.append(GeneratorSpool(folder, stream, source, follow=follow))
+                if not again:
+                    spools.append(GeneratorSpool(folder, stream, source, follow=follow))
                 streams.append(replace(stream, source=FileSource(folder, "parquet")))
             case _:
                 streams.append(stream)

@@ -1,4 +1,4 @@
-"""SELECT over a window that is looked at by the clock: one row for every group that is in it."""
+"""SELECT over a window that is looked at when something fires: one row for every group that is in it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from headrace.plan.expr import Expr
-from headrace.plan.nodes import BOUNDS, WindowReport
+from headrace.plan.nodes import WindowReport, bounds_of
 from headrace.plan.schema import Schema
-from headrace.plan.windows import EveryTime, RangeWindow
 from headrace.sql.calls import Calls, Group
 from headrace.sql.scope import Scope, place
-from headrace.sql.syntax import Item, SizeSpec, Star
+from headrace.sql.syntax import Item, Star
 
 if TYPE_CHECKING:
-    from headrace.plan.nodes import Node
+    from headrace.sql.bind_policy import Looking
     from headrace.sql.syntax import Scalar, Select, WindowClause
 
 GROUP_HINT = "there are the keys of GROUP BY and PARTITIONED BY, window_start, window_end, and aggregates"
@@ -25,19 +24,17 @@ GROUP_HINT = "there are the keys of GROUP BY and PARTITIONED BY, window_start, w
 class Report:
     """The parts of such a SELECT while it is bound: keys under their names, and the calls of aggregates."""
 
-    def __init__(self, select: Select, clause: WindowClause, node: Node, scope: Scope, keys: tuple[Expr, ...]) -> None:
+    def __init__(self, select: Select, clause: WindowClause, looking: Looking, scope: Scope, keys: tuple[Expr, ...]) -> None:
         """`keys` are those of GROUP BY; what the window is partitioned by comes in front of them."""
-        assert isinstance(clause.spec, SizeSpec), "only such windows are looked at by the clock"
-        spec, self.clause, self.node, self.scope = clause.spec, clause, node, scope
-        by = tuple(scope.bind(b, "PARTITIONED BY") for b in spec.partition_by)
-        with scope.text.at(clause.span):
-            self.window, self.trigger = RangeWindow(spec.size, spec.lag), EveryTime(spec.every)
+        self.clause, self.looking, self.scope = clause, looking, scope
+        by = looking.partition_by
         self.where = scope.condition(select.where, "WHERE") if select.where else None
         unique = list(dict.fromkeys((*by, *keys)))
         self.keys = tuple((k.as_column or f"_key{i}", k) for i, k in enumerate(unique))
-        bounds = tuple(f for f in BOUNDS if not scope.schema.has(f.name))
+        self.bounds = bounds_of(looking.window)
+        bounds = tuple(f for f in self.bounds if not scope.schema.has(f.name))
         self.wide = replace(scope, schema=Schema(scope.schema.fields + bounds))
-        self.calls = Calls(scope, Group(self.window, tuple(unique)))
+        self.calls = Calls(scope, Group(looking.window, tuple(unique)))
 
     def items(self, select: Select) -> list[tuple[Item, Expr]]:
         """The columns of the SELECT, over those of the report."""
@@ -61,12 +58,13 @@ class Report:
         """The node, once all calls are known."""
         with self.scope.text.at(self.clause.span):
             ((_, aggregates),) = self.calls.found.items()
-            return WindowReport(self.node, self.window, self.trigger, self.keys, tuple(aggregates), self.where)
+            look = self.looking
+            return WindowReport(look.node, look.window, look.trigger, self.keys, tuple(aggregates), self.where, look.on_change)
 
     def _over_groups(self, expr: Expr, written: Scalar, known: set[Expr] | None = None) -> Expr:
         """The same over the columns of the report: a key by its name. What is no key has no one value in a group."""
         names = {k.tree: n for n, k in self.keys}
-        shown = {n.lower() for n, _ in self.keys} | {f.name for f in BOUNDS}
+        shown = {n.lower() for n, _ in self.keys} | {f.name for f in self.bounds}
         shown |= {a.name.lower() for a in next(iter(self.calls.found.values()))}
         if known and expr in known:
             return expr

@@ -11,15 +11,17 @@ from headrace.errors import unknown
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate, base_stream, children
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
+from headrace.sql.bind_policy import in_order, looking, settings_of
 from headrace.sql.bind_report import Report
 from headrace.sql.calls import Calls, Group
 from headrace.sql.scope import Scope, aggregate_name, find_over, has_aggregate, place
-from headrace.sql.syntax import FromStream, Item, RangeSpec, RowsSpec, Scalar, Select, SizeSpec, Star
+from headrace.sql.syntax import FromStream, Item, RangeSpec, RowsSpec, Scalar, Select, Star
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headrace.plan.windows import Window
+    from headrace.sql.bind_policy import Looking
     from headrace.sql.catalog import Catalog
     from headrace.sql.errors import Span, SqlError
     from headrace.sql.syntax import From, WindowClause
@@ -37,13 +39,23 @@ def bind_select(select: Select, catalog: Catalog) -> Node:
     if (clause or over) and in_arrival_order(node):
         span = clause.span if clause else select.source.span
         raise scope.text.error("late and rejected rows stand in the order of arrival, which has no windows", span)
+    settings = settings_of(select, scope, catalog.settings)
+    if select.batch_by and clause is None:
+        raise scope.text.error(
+            "BATCH BY says when a window is looked at, and there is none", select.batch_by.span, hint=WINDOW_HINT
+        )
     if over is not None:
         return _select_over(select, node, scope, over)
-    if clause is not None and isinstance(clause.spec, SizeSpec):
-        return _select_report(select, clause, node, scope)
-    if clause is not None:
-        return _select_window(select, clause, node, scope)
-    return _select_plain(select, node, scope)
+    if clause is None:
+        return _select_plain(select, node, scope)
+    if clause.predicate:
+        node = Filter(node, scope.condition(clause.predicate, "WHERE"))
+    with scope.text.at(clause.span):
+        look = looking(select, clause, node, scope, settings)
+        node = node if look is not None else in_order(clause.spec, node, settings)
+    if look is not None:
+        return _select_report(select, clause, look, scope)
+    return _select_window(select, clause, node, scope)
 
 
 def _relation(source: From, catalog: Catalog) -> Node:
@@ -119,8 +131,6 @@ def _select_window(select: Select, clause: WindowClause, node: Node, scope: Scop
 
     WHERE applies after the window, so it is part of the aggregate and not below it.
     """
-    if clause.predicate:
-        node = Filter(node, scope.condition(clause.predicate, "WHERE"))
     where = scope.condition(select.where, "WHERE") if select.where else None
     keys = tuple(_key(select, key, scope) for key in select.group_by)
     with scope.text.at(clause.span):
@@ -141,14 +151,12 @@ def _select_window(select: Select, clause: WindowClause, node: Node, scope: Scop
     return project(select.items, select.span, node, scope, bound)
 
 
-def _select_report(select: Select, clause: WindowClause, node: Node, scope: Scope) -> Node:
-    """A window that is looked at by the clock: one row per group in it."""
-    if clause.predicate:
-        node = Filter(node, scope.condition(clause.predicate, "WHERE"))
-    report = Report(select, clause, node, scope, tuple(_key(select, key, scope) for key in select.group_by))
+def _select_report(select: Select, clause: WindowClause, look: Looking, scope: Scope) -> Node:
+    """A window that is looked at when something fires: one row per group in it."""
+    report = Report(select, clause, look, scope, tuple(_key(select, key, scope) for key in select.group_by))
     bound = report.items(select)
     having = report.having(select, bound)
-    node = report.plan()
+    node: Node = report.plan()
     if having is not None and select.having is not None:
         node = Filter(node, scope.check_condition(having, select.having, "HAVING", node.schema))
     return project(select.items, select.span, node, scope, bound)

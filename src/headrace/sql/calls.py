@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -13,7 +13,6 @@ from headrace.sql.over import frame
 from headrace.sql.scope import Scope, aggregate_name, place
 
 if TYPE_CHECKING:
-    from headrace.plan.windows import Window
     from headrace.sql.errors import Span
     from headrace.sql.syntax import Scalar
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 class Group:
     """A window and the keys that it is looked at by: what one WindowAggregate computes."""
 
-    window: Window
+    window: Any  # one that events look at, or that something else lets be looked at
     keys: tuple[Expr, ...]
 
 

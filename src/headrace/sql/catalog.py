@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.errors import unknown
+from headrace.plan.profiles import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +41,7 @@ class Catalog:
     base: list[Stream] = field(default_factory=list)  # declared by this script
     fills: dict[str, Fill] = field(default_factory=dict)  # streams without a source, by name in lower case
     read: set[str] = field(default_factory=set)  # streams that some statement reads, in lower case
+    settings: Settings = field(default_factory=Settings)  # of queries that do not say otherwise
 
     def stream(self, name: Name, *, reads: bool = True) -> Node:
         """The plan of a stream; one without a source is all that any statement of the script puts into it."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.sql.expressions import scalar
 from headrace.sql.select import ends, items, select
 from headrace.sql.sinks import target
-from headrace.sql.syntax import Branch, Insert, IntoClause, Merged, Split
+from headrace.sql.syntax import Branch, Insert, IntoClause, Merged, Select, Split
 
 if TYPE_CHECKING:
     from headrace.sql.syntax import Body, Statement
@@ -23,8 +24,10 @@ def insert(cursor: Cursor) -> Statement:
     cursor.accept("AS")
     if cursor.at("SELECT"):
         return select(cursor, prefix=clause)
-    found = merged(cursor) if cursor.at("MERGE") else cursor.name("SELECT, MERGE or the name of a stream")
+    found = body(cursor)
     emits, into = ends(cursor, clause, nested=False)
+    if isinstance(found, Select):  # it stood in brackets, and EMIT behind them
+        return replace(found, emit=emits, into=into)
     return Insert(found, emits, into, cursor.since(start))
 
 
@@ -49,7 +52,11 @@ def merged(cursor: Cursor) -> Merged:
 
 
 def body(cursor: Cursor) -> Body:
-    """Read what a derived stream is made of: `SELECT ..`, `MERGE a, b` or the name of a stream."""
+    """Read what fills a stream, in brackets or not: `SELECT ..`, `MERGE a, b` or the name of a stream."""
+    if cursor.accept("("):
+        found = body(cursor)
+        cursor.expect(")")
+        return found
     if cursor.at("SELECT"):
         return select(cursor, nested=True)
     return merged(cursor) if cursor.at("MERGE") else cursor.name("SELECT, MERGE or the name of a stream")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from headrace.plan import profiles
 from headrace.plan.nodes import base_stream, base_streams
 from headrace.plan.query import ConsoleSink, Emit, FileSink, Query, Script, StreamSink, TableSink
 from headrace.sql.bind_create import bind_derived, bind_schema, bind_stream, shape_of
@@ -48,14 +49,17 @@ def parse_script(
     streams: Mapping[str, Node] | None = None,
     frames: Mapping[str, Schema] | None = None,
     functions: Iterable[str] = (),
+    profile: str | None = None,
 ) -> Script:
     """Read a script.
 
     `streams` are plans that it may read by name, `frames` DataFrames for SOURCE DATAFRAME(name), `functions` names of the user's
-    own functions. Every error is a `SqlError` with its place.
+    own functions. `profile` is how queries are executed that do not say so themselves. Every error is a `SqlError` with its
+    place.
     """
     source = Text(text, name, frozenset(f.lower() for f in functions))
-    catalog = Catalog(source, streams=dict(streams or {}), frames=dict(frames or {}))
+    settings = profiles.profile(profile).settings if profile else profiles.Settings()
+    catalog = Catalog(source, streams=dict(streams or {}), frames=dict(frames or {}), settings=settings)
     binding = _Binding(catalog, statements(source))
     for statement in binding.statements:
         place = statement.span if isinstance(statement, Select | Insert | Split | Show) else statement.name.span
@@ -64,7 +68,8 @@ def parse_script(
     # A named stream that others read is theirs; nobody else waits for its rows.
     queries = tuple(q for q in binding.queries if not (isinstance(q.sink, StreamSink) and q.sink.name.lower() in catalog.read))
     read = [stream for q in queries for stream in base_streams(q.node)]
-    return Script(queries, tuple(dict.fromkeys((*catalog.base, *read))), tuple(binding.answers))
+    declared = tuple(s for s in read if s.reads is None)  # one that is read by arrival is the stream it has the rows of
+    return Script(queries, tuple(dict.fromkeys((*catalog.base, *declared))), tuple(binding.answers))
 
 
 class _Binding:

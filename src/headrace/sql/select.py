@@ -10,9 +10,9 @@ from sqlglot.tokenizer_core import TokenType
 from headrace.sql.errors import one_of
 from headrace.sql.expressions import ends_operand, parse_scalar, scalar, scalars, tokens_of_expression
 from headrace.sql.sinks import emit, into
-from headrace.sql.syntax import EmitClause, From, FromStream, IntoClause, Item, Name, Scalar, Select, Star
+from headrace.sql.syntax import EmitClause, From, FromStream, IntoClause, Item, Name, Scalar, Select, Setting, Star
 from headrace.sql.tokens import is_name, span, words
-from headrace.sql.windows import NOT_YET, at_window, window
+from headrace.sql.windows import at_window, window
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headrace.sql.syntax import WindowClause
     from headrace.sql.tokens import Cursor
 
-CLAUSES = ("WHERE", "GROUP BY", "HAVING", "EMIT", "INTO")
+CLAUSES = ("WHERE", "GROUP BY", "HAVING", "BATCH BY", "WITH", "EMIT", "INTO")
 # Clauses of other SQLs, and what to do instead.
 ABSENT = {
     "ORDER BY": "a stream has no end to sort; EMIT FINAL IN ORDER gives rows in the order of time",
@@ -34,9 +34,9 @@ ABSENT = {
     "INNER JOIN": "joins are not there yet",
     "QUALIFY": "put the SELECT into FROM (..) and use WHERE",
     "ACTIVATED BY": "ACTIVATED BY is not there yet",
-    "WITH": "settings of a query are not there yet",
     "WINDOW": "write the window in OVER (..) or in square brackets",
 }
+CLAUSE_WORDS = ("WHERE", "GROUP", "HAVING", "BATCH", "WITH", "EMIT", "INTO")
 UNIT_BEFORE = (TokenType.NUMBER, TokenType.STRING)
 
 
@@ -54,9 +54,29 @@ def select(cursor: Cursor, *, prefix: IntoClause | None = None, nested: bool = F
     where = scalar(cursor, "a condition", CLAUSES[1:]) if cursor.accept("WHERE") else None
     group_by, group_window = _group_by(cursor)
     having = scalar(cursor, "a condition", CLAUSES[3:]) if cursor.accept("HAVING") else None
+    batch = scalar(cursor, "the batch that a row is of", CLAUSES[4:]) if cursor.accept("BATCH BY") else None
+    chosen = settings(cursor)
     emits, target = ends(cursor, prefix, nested=nested)
-    _finish(cursor, nested=nested, seen=(where, group_by, having, emits, target))
-    return Select(columns, source, where, group_by, group_window, having, emits, target, cursor.since(start))
+    _finish(cursor, nested=nested, seen=(where, group_by, having, batch, chosen, emits, target))
+    return Select(columns, source, where, group_by, group_window, having, emits, target, cursor.since(start), batch, chosen)
+
+
+def settings(cursor: Cursor) -> tuple[Setting, ...]:
+    """Read `WITH (key = 'value', ..)`."""
+    if not cursor.accept("WITH"):
+        return ()
+    cursor.expect("(")
+    found = [_setting(cursor)]
+    while cursor.accept(","):
+        found.append(_setting(cursor))
+    cursor.expect(")", what="',' or ')'")
+    return tuple(found)
+
+
+def _setting(cursor: Cursor) -> Setting:
+    key = cursor.name("a setting: profile, model, report, origin or order")
+    cursor.expect("=")
+    return Setting(key, cursor.string("its value in quotes"))
 
 
 def items(cursor: Cursor, stops: tuple[str, ...] = CLAUSES) -> tuple[Item | Star, ...]:
@@ -152,9 +172,7 @@ def _alias(cursor: Cursor) -> Name | None:
     ):
         return None
     after = cursor.peek(1)
-    if after is not None and not (
-        after.text in ("[", ")", ",") or any(w in words(after)[:1] for w in ("WHERE", "GROUP", "HAVING", "EMIT", "INTO"))
-    ):
+    if after is not None and not (after.text in ("[", ")", ",") or any(w in words(after)[:1] for w in CLAUSE_WORDS)):
         return None  # more likely a misspelt clause: let the complaint be about that
     return cursor.name("a name")
 
@@ -162,7 +180,7 @@ def _alias(cursor: Cursor) -> Name | None:
 def _group_by(cursor: Cursor) -> tuple[tuple[Scalar, ...], WindowClause | None]:
     if not cursor.accept("GROUP BY"):
         return (), None
-    if cursor.at(*NOT_YET, "ALL", "ROLLUP", "CUBE", "GROUPING SETS") and cursor.peek(1) is None:
+    if cursor.at("ALL", "ROLLUP", "CUBE", "GROUPING SETS") and cursor.peek(1) is None:
         raise cursor.expected("columns to group by")
     keys = () if at_window(cursor) else scalars(cursor, "a column to group by", CLAUSES[2:], at_window)
     clause = window(cursor) if cursor.at("[") else None
@@ -199,7 +217,7 @@ def _finish(cursor: Cursor, *, nested: bool, seen: tuple[object, ...]) -> None:
         if cursor.at(phrase):
             raise cursor.error(f"{phrase} cannot stand here", hint=reason)
     last = max((i for i, s in enumerate(seen) if s), default=-1)
-    still = [c for i, c in enumerate(CLAUSES) if i > last or (i >= 3 and not seen[i])]
+    still = [c for i, c in enumerate(CLAUSES) if i > last or (i >= 5 and not seen[i])]
     misplaced = next((c for c in CLAUSES if cursor.at(c)), None)
     if misplaced:
         raise cursor.error(f"{misplaced} is out of order", hint=f"the order is {', '.join(CLAUSES)}")

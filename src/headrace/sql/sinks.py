@@ -59,7 +59,7 @@ def target(cursor: Cursor) -> Sink:
     if cursor.accept("TABLE"):
         return TableSink(dotted(cursor, "the name of a table"))
     name = cursor.name("the name of a stream, FILE('path'), TABLE name or CONSOLE")
-    if cursor.at("("):
+    if cursor.at("(") and not cursor.at("( SELECT", "( MERGE", "( ("):  # what fills it may stand in brackets
         raise cursor.error(
             f"{name.text}(..) is no place to write to", hint="there are a name, FILE('path'), TABLE name and CONSOLE"
         )

@@ -46,11 +46,23 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True)
+class Amount:
+    """How much: microseconds of application or system time, a number of rows, or a distance on a field."""
+
+    value: int | float
+    unit: str  # time | rows | field
+    system: bool = False
+    on: Scalar | None = None
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class RangeSpec:
-    """`RANGE size LAG lag`, in microseconds."""
+    """`RANGE size LAG lag`, in microseconds of application or system time."""
 
     size: int
     lag: int = 0
+    system: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +80,43 @@ class UnboundedSpec:
 
 @dataclass(frozen=True, slots=True)
 class SizeSpec:
-    """`SIZE size EVERY every PARTITIONED BY ..`, in microseconds; `RANGE size LAG lag SLIDE every` is the same in CQL's words."""
+    """`SIZE size EVERY every PARTITIONED BY ..`; `RANGE size LAG lag SLIDE every` is the same in CQL's words."""
 
-    size: int
-    every: int
+    size: Amount
+    every: Amount
     lag: int = 0
     partition_by: tuple[Scalar, ...] = ()
 
 
-WindowSpec = RangeSpec | RowsSpec | UnboundedSpec | SizeSpec
+@dataclass(frozen=True, slots=True)
+class SpanSpec:
+    """`LANDMARK FROM start EVERY every`, or `FIXED FROM start TO stop`."""
+
+    start: int
+    stop: int | None
+    every: int | None
+    partition_by: tuple[Scalar, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSpec:
+    """`SESSION gap`."""
+
+    gap: int
+    partition_by: tuple[Scalar, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaSpec:
+    """`DELTA limit ON expr`."""
+
+    limit: float
+    on: Scalar
+    partition_by: tuple[Scalar, ...] = ()
+
+
+ReportSpec = SizeSpec | SpanSpec | SessionSpec | DeltaSpec  # windows that are looked at when something fires
+WindowSpec = RangeSpec | RowsSpec | UnboundedSpec | ReportSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +180,14 @@ class IntoClause:
 
 
 @dataclass(frozen=True, slots=True)
+class Setting:
+    """One of `WITH (key = 'value', ..)`."""
+
+    key: Name
+    value: Name
+
+
+@dataclass(frozen=True, slots=True)
 class Select:
     """A SELECT with its sink, if it has one."""
 
@@ -152,6 +200,8 @@ class Select:
     emit: EmitClause | None
     into: IntoClause | None
     span: Span
+    batch_by: Scalar | None = None
+    settings: tuple[Setting, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,7 +187,9 @@ class _Lowering:
         flat = flatten(node.input)
         policy = _policy(node)
         # Where rows are counted or measured, the stage must have exactly those that pass the filters below the window.
-        builder = self.builder(flat.streams, route, apart=(policy, flat.predicates, node.where if policy == "segments" else None) if policy else None)
+        builder = self.builder(
+            flat.streams, route, apart=(policy, flat.predicates, node.where if policy == "segments" else None) if policy else None
+        )
         below = builder.masks(flat.predicates)
         masks = builder.masks((*flat.predicates, *((flat.rewrite(node.where),) if node.where else ())))
         keys = tuple(flat.rewrite(e) for _, e in node.keys)

@@ -20,10 +20,10 @@ from headrace.plan.expr import Expr
 from headrace.plan.query import Emit
 from headrace.plan.stream import Bound
 from headrace.plan.windows import (
+    DeltaWindow,
     EveryField,
     EveryInstant,
     EveryRows,
-    DeltaWindow,
     FieldWindow,
     LookedAt,
     RangeWindow,

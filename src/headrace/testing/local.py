@@ -161,7 +161,7 @@ class LocalEngine:
 
     def _pack(self, stream: Stream, batch: Batch, packed: dict[int, _Packed], out: Outputs) -> None:
         """Bring the rows of a stream to the stages that it is a source of."""
-        arrivals = batch.rows.get(stream.name, ())
+        arrivals = batch.rows.get(stream.rows_of, ())
         rows = normal_rows(stream.schema, [a.values for a in arrivals])
         times = event_times(stream, rows, batch.now)
         partition = np.array([a.partition for a in arrivals], np.int64)

@@ -1,0 +1,124 @@
+"""How engines of the CQL family differ (002, chapter 3; SECRET): when they react, what they report, where windows begin.
+
+A profile bundles these, so that a query can be run as another engine would run it. Ours is the default.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from headrace.errors import QueryError, unknown
+
+
+class Model(Enum):
+    """What the engine reacts to (002, 3.1)."""
+
+    TUPLE = "tuple"  # every row; rows of one time stand in the total order
+    TIME = "time"  # the passing of time; all rows of one time are seen together
+    BATCH = "batch"  # a batch: rows of one time with the same batch id
+
+
+class Policy(Enum):
+    """When a look at a window is told."""
+
+    EVERY = "every slide"
+    CHANGE = "on content change"
+    CLOSE = "on window close"
+    FILLED = "on non-empty"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a query is executed. `origin` moves the times at which windows end; `by_arrival` lets rows be counted as they come."""
+
+    model: Model = Model.TUPLE
+    report: Policy = Policy.EVERY
+    origin: int = 0
+    by_arrival: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """An engine, and what sets it apart."""
+
+    name: str
+    settings: Settings
+    words: str
+
+
+PROFILES = {
+    p.name: p
+    for p in (
+        Profile(
+            "headrace", Settings(),
+            "reacts to every event in the total order of time, and looks at windows (l, u] when the clock passes u",
+        ),
+        Profile(
+            "flink", Settings(origin=-1, by_arrival=True),
+            "reacts to every event; windows are [l, u) and told at every slide, changed or not; rows are counted as they arrive",
+        ),
+        Profile(
+            "oracle-cep", Settings(Model.TIME, Policy.CHANGE),
+            "reacts when time moves on and sees all events of one time together; tells a window when its content has changed",
+        ),
+        Profile(
+            "coral8", Settings(Model.BATCH, Policy.CHANGE),
+            "reacts to every batch (without BATCH BY each event is one); tells a window when its content has changed",
+        ),
+        Profile(
+            "stream", Settings(Model.TIME, Policy.CHANGE),
+            "Stanford's prototype of CQL: as oracle-cep; the last of several events of one time is the one that counts",
+        ),
+        Profile(
+            "streambase", Settings(report=Policy.CLOSE, by_arrival=True),
+            "reacts to every event as it arrives; tells a window when it closes, if it is not empty",
+        ),
+        Profile(
+            "spark", Settings(origin=-1),
+            "Structured Streaming: windows are [l, u) by event time; it has windows of time only, none of rows",
+        ),
+    )
+}  # fmt: skip
+
+
+def profile(name: str) -> Profile:
+    """A profile by its name."""
+    if name.lower() not in PROFILES:
+        raise QueryError(unknown("profile", name, PROFILES))
+    return PROFILES[name.lower()]
+
+
+def changed(settings: Settings, key: str, value: str, micros: int | None = None) -> Settings:
+    """The settings with one of them changed; `micros` is the value as a time."""
+    match key.lower():
+        case "profile":
+            return profile(value).settings
+        case "model":
+            return replace(settings, model=_one_of(Model, value, "model"))
+        case "report":
+            return replace(settings, report=_policy(value))
+        case "origin" if micros is not None:
+            return replace(settings, origin=micros)
+        case "order" if value.lower() in ("time", "arrival"):
+            return replace(settings, by_arrival=value.lower() == "arrival")
+        case "order":
+            raise QueryError(f"order {value!r} is not known", hint="'time' (the total order) or 'arrival'")
+    raise QueryError(unknown("setting", key, ("profile", "model", "report", "origin", "order")))
+
+
+def _one_of(kind: type[Model], value: str, what: str) -> Model:
+    for one in kind:
+        if one.value == value.lower():
+            return one
+    raise QueryError(unknown(what, value, [one.value for one in kind]))
+
+
+def _policy(value: str) -> Policy:
+    short = {"every": Policy.EVERY, "change": Policy.CHANGE, "close": Policy.CLOSE, "nonempty": Policy.FILLED}
+    for one in Policy:
+        if value.lower() in (one.value, one.value.replace("-", "")):
+            return one
+    if value.lower() in short:
+        return short[value.lower()]
+    raise QueryError(unknown("report policy", value, [*short, *(p.value for p in Policy)]))
