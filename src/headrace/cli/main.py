@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from headrace.cli.bench import PASS_ON, bench
+from headrace.cli.compare import compare
 from headrace.cli.demo import demo
 from headrace.cli.fmt import fmt
 from headrace.cli.generate import generate
@@ -57,6 +58,7 @@ app.command()(run)
 app.command()(shell)
 app.command()(check)
 app.command()(explain)
+app.command()(compare)
 app.command()(fmt)
 app.command()(generate)
 app.command()(demo)

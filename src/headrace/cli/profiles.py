@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 ALL = "all"
 OPEN_ABOVE = -1  # the origin that makes windows [l, u): they end a microsecond before u
-WIDTH = 11  # of the names in front of facts
+WIDTH = 12  # of the names in front of facts
 WindowNode = WindowAggregate | WindowReport
 
 
@@ -183,10 +183,9 @@ def _holds(window: LookedAt, trigger: Trigger | None) -> str:
     match window, trigger:
         case RangeWindow(size=size, lag=lag), EveryTime(every=every, origin=origin):
             closed = "[l, u): a row at l is inside, one at u is not" if origin == OPEN_ABOVE else "(l, u]: a row at u is inside"
-            first = "1970 (UTC)" if origin in (0, OPEN_ABOVE) else format_instant(origin)
+            since = "since 1970 (UTC)" if origin in (0, OPEN_ABOVE) else f"from {format_instant(origin)}"
             lagging = f", less {format_duration(lag)}" if lag else ""
-            length = f"{format_duration(size)} long"
-            return f"{closed}; {length}, u is {first} and every {format_duration(every)} from there{lagging}"
+            return f"{closed}; {format_duration(size)} long, u is a whole multiple of {format_duration(every)} {since}{lagging}"
         case RangeWindow(size=size, lag=lag), _:
             upper = f"t - {format_duration(lag)}" if lag else "t"
             what = "an event" if trigger is None else "a look"

@@ -44,7 +44,10 @@ def explain(
     profile: Annotated[
         list[str] | None,
         typer.Option(
-            "--profile", "-p", metavar="NAME", help="How it would behave under a profile; several, or `all`, to see how they differ."
+            "--profile",
+            "-p",
+            metavar="NAME",
+            help="How it behaves under a profile; several, or `all`, to see how they differ.",
         ),
     ] = None,
     verbose: Verbose = False,

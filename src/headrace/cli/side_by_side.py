@@ -1,0 +1,189 @@
+"""Outputs of several runs beside each other: which rows belong together, and which of them differ."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.text import Text
+
+from headrace.changes.text import cell_text, json_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from headrace.runtime.events import RowsEvent
+
+Row = tuple[Any, ...]
+MOST_COMPARED = 4_000_000  # pairs of rows; beyond, rows are paired by their number
+MARK = "*"
+BETWEEN, GROUPS = "  ", " | "
+DIFFERS = "bold yellow"
+
+
+@dataclass(slots=True)
+class Output:
+    """The rows of one query under one profile."""
+
+    columns: tuple[str, ...] = ()
+    rows: list[Row] = field(default_factory=list)
+
+    def add(self, event: RowsEvent) -> None:
+        """Rows that have come."""
+        self.columns = event.columns
+        self.rows += zip(*(column.to_pylist() for column in event.rows.columns), strict=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of the comparison: what each profile has there, None where it has nothing."""
+
+    rows: tuple[Row | None, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether all of them say the same."""
+        return all(_key(a) == _key(b) for a, b in pairwise(self.rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A query: its columns, the profiles, and the lines that are shown, of `total`."""
+
+    query: str
+    columns: tuple[str, ...]
+    profiles: tuple[str, ...]
+    lines: tuple[Line, ...]
+    total: int
+    same: int
+
+
+def side_by_side(
+    query: str, columns: tuple[str, ...], rows: Mapping[str, list[Row]], end: int | None = None, *, only: bool = False
+) -> Shown:
+    """Put the outputs of a query beside each other; with `only`, keep the lines that differ."""
+    lines = align(list(rows.values()), end)
+    kept = tuple(line for line in lines if not (only and line.same))
+    return Shown(query, columns, tuple(rows), kept, len(lines), sum(line.same for line in lines))
+
+
+def align(outputs: list[list[Row]], end: int | None = None) -> list[Line]:
+    """Which rows belong together: those that are equal, in order; what is left between two such pairs by its number.
+
+    With `end`, the column that says where a window ends, only rows of the same window can.
+
+    >>> for line in align([[(10,), (15,), (20,)], [(10,), (15,), (15,), (20,)], [(11,), (15,), (20,)]]):
+    ...     print(line.rows, line.same)
+    ((10,), (10,), (11,)) False
+    ((15,), (15,), (15,)) True
+    (None, (15,), None) False
+    ((20,), (20,), (20,)) True
+    """
+    if end is None:
+        return _align(outputs)
+    ends = {row[end] for rows in outputs for row in rows}
+    lines: list[Line] = []
+    for at in sorted(ends, key=lambda e: (e is None, e)):
+        lines += _align([[row for row in rows if row[end] == at] for rows in outputs])
+    return lines
+
+
+def _align(outputs: list[list[Row]]) -> list[Line]:
+    """One output after the other is fitted into what there is."""
+    lines: list[tuple[Row | None, ...]] = [(row,) for row in outputs[0]]
+    for count, rows in enumerate(outputs[1:], start=1):
+        known = [_key(next(r for r in line if r is not None)) for line in lines]
+        fitted: list[tuple[Row | None, ...]] = []
+        for left, right in _pairs(known, [_key(row) for row in rows]):
+            before = (None,) * count if left is None else lines[left]
+            fitted.append((*before, None if right is None else rows[right]))
+        lines = fitted
+    return [Line(line) for line in lines]
+
+
+def _pairs(left: Sequence[Any], right: Sequence[Any]) -> Iterator[tuple[int | None, int | None]]:
+    """Places that belong together."""
+    if len(left) * len(right) > MOST_COMPARED:
+        blocks: Iterable[tuple[str, int, int, int, int]] = [("replace", 0, len(left), 0, len(right))]
+    else:
+        blocks = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
+    for _, a, a_end, b, b_end in blocks:
+        for i in range(max(a_end - a, b_end - b)):
+            yield a + i if a + i < a_end else None, b + i if b + i < b_end else None
+
+
+def _key(row: Row | None) -> Any:
+    """What is compared: the text, in which NaN is NaN."""
+    return None if row is None else json_text(row)
+
+
+def as_json_lines(shown: Iterable[Shown]) -> None:
+    """A line for each row of the comparison: query, whether it is the same for all, and the row of every profile."""
+    for query in shown:
+        for line in query.lines:
+            of = {
+                profile: None if row is None else dict(zip(query.columns, row, strict=True))
+                for profile, row in zip(query.profiles, line.rows, strict=True)
+            }
+            sys.stdout.write(json_text({"query": query.query, "same": line.same, "profiles": of}) + "\n")
+    sys.stdout.flush()
+
+
+def as_tables(shown: Iterable[Shown]) -> None:
+    """A table for each query, with columns for each profile."""
+    console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
+    for number, query in enumerate(shown):
+        if number:
+            console.print()
+        console.print(Text(f"query {query.query}: {_summary(query)}", style="bold cyan"))
+        for line in _table(query):
+            console.print(line)
+
+
+def _summary(query: Shown) -> str:
+    if query.total == 0:
+        return "no rows under any of these profiles"
+    if query.same == query.total:
+        return f"the same under all of these profiles, {query.total} rows" if query.total > 1 else "the same under all, 1 row"
+    return f"{query.same} of {query.total} rows are the same under all of these profiles"
+
+
+def _table(query: Shown) -> Iterator[Text]:
+    """Headings, and a line for each row; cells that differ from the first profile that has one are marked."""
+    if not query.lines:
+        return
+    cells = [[_cells(row, len(query.columns)) for row in line.rows] for line in query.lines]
+    widths = [
+        [max(len(name), *(len(line[p][c]) for line in cells)) for c, name in enumerate(query.columns)]
+        for p in range(len(query.profiles))
+    ]
+    for p, profile in enumerate(query.profiles):  # a profile may have a longer name than its columns are wide
+        widths[p][-1] += max(0, len(profile) - sum(widths[p]) - len(BETWEEN) * (len(widths[p]) - 1))
+    numbers = [all(isinstance(r[c], int | float) or r[c] is None for line in query.lines for r in line.rows if r is not None)
+               for c in range(len(query.columns))]  # fmt: skip
+    wholes = [sum(w) + len(BETWEEN) * (len(w) - 1) for w in widths]
+    yield Text(("  " + GROUPS.join(p.ljust(w) for p, w in zip(query.profiles, wholes, strict=True))).rstrip(), style="bold")
+    heads = [BETWEEN.join(_fit(n, w, r) for n, w, r in zip(query.columns, some, numbers, strict=True)) for some in widths]
+    yield Text(("  " + GROUPS.join(heads)).rstrip(), style="bold")
+    for line, texts in zip(query.lines, cells, strict=True):
+        first = next(t for t, row in zip(texts, line.rows, strict=True) if row is not None)
+        out = Text("  " if line.same else f"{MARK} ", style=DIFFERS if not line.same else "")
+        for p, (some, row) in enumerate(zip(texts, line.rows, strict=True)):
+            out.append(GROUPS if p else "", style="not bold default")
+            for c, cell in enumerate(some):
+                style = DIFFERS if row is not None and cell != first[c] else "not bold default"
+                out.append(BETWEEN if c else "").append(_fit(cell, widths[p][c], numbers[c]), style=style)
+        out.rstrip()
+        yield out
+
+
+def _cells(row: Row | None, count: int) -> list[str]:
+    return [""] * count if row is None else [cell_text(value) for value in row]
+
+
+def _fit(text: str, width: int, right: bool) -> str:
+    return text.rjust(width) if right else text.ljust(width)
