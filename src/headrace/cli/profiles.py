@@ -202,7 +202,7 @@ def _holds(window: LookedAt, trigger: Trigger | None) -> str:
         case FieldWindow(size=reach, on=on), _:
             return f"(p - {reach}, p], where p is the largest {on} so far"
         case SessionWindow(gap=gap), _:
-            return f"rows of a group, each less than {format_duration(gap)} after the one before it"
+            return f"rows of a group, none later than {format_duration(gap)} after the one before it"
         case DeltaWindow(limit=limit, expr=expr), _:
             return f"rows of a group, as long as {expr} is within {limit:g}"
     raise AssertionError(f"no words for {window}")

@@ -69,7 +69,10 @@ class FieldState:
     def _running(self, run: Run, before: Any) -> np.ndarray:
         values = run.columns[self.value]
         lowest: np.ndarray = np.array([before], self.kind)
-        known = values if self.code is None else np.where(run.columns[self.code] == 0, values, lowest[0])
+        there = np.abs(values) <= (2**53 if self.kind is np.float64 else 2**60)
+        if self.code is not None:
+            there &= run.columns[self.code] == 0
+        known = np.where(there, values, lowest[0])
         return np.maximum.accumulate(np.concatenate((lowest, known)))[1:]
 
     def positions(self, rows: Run) -> Positions:

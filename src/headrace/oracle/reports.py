@@ -7,7 +7,6 @@ own in every partition.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -235,11 +234,12 @@ class _Reports:
         return now, now
 
     def positions(self, on: Expr) -> list[Any]:
-        """For every row the largest value of the field so far; NULL, and what is no finite number, moves nothing."""
+        """For every row the largest value of the field so far; NULL, and what is no position, moves nothing."""
         out: list[Any] = []
         for (value,) in evaluate((on,), self.schema, self.table):
             before = out[-1] if out else None
-            moves = value is not None and math.isfinite(value) and (before is None or value > before)
+            exact = 2**53 if isinstance(value, float) else 2**60
+            moves = value is not None and abs(value) <= exact and (before is None or value > before)
             out.append(value if moves else before)
         return out
 

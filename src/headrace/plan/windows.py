@@ -80,7 +80,8 @@ class FieldWindow:
     """`[SIZE n ON field]`: the rows whose position is in (p - n, p], where p is the position of the stream.
 
     The position is the largest value of the field so far, in the order of the stream: it never goes back, so a row whose value
-    does counts where the stream stood when it came. A value that is NULL moves nothing.
+    does counts where the stream stood when it came. NULL moves nothing, nor does what no position can be told exactly of:
+    a DOUBLE that is not finite or beyond 2^53, a whole number beyond 2^60.
     """
 
     size: int | float
@@ -146,7 +147,10 @@ class EveryTime:
 
     def __str__(self) -> str:
         """As written in SQL."""
-        return "ONCE" if self.every >= ONCE else f"EVERY {format_duration(self.every)}".upper()
+        if self.every >= ONCE:
+            return "ONCE"
+        origin = f" FROM '{format_instant(self.origin)}'" if self.origin % self.every else ""
+        return f"EVERY {format_duration(self.every)}".upper() + origin
 
     def first_at(self, time: int) -> int:
         """The first of these times that is not before `time`."""

@@ -8,21 +8,39 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
 from hypothesis import strategies as st
 
 from headrace.oracle.admission import Arrival, Batch
-from headrace.plan.aggregates import FUNCTIONS, Aggregate
+from headrace.plan.aggregates import FUNCTIONS, Aggregate, function
+from headrace.plan.arrival import by_arrival
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate, WindowReport
 from headrace.plan.query import Emit, Query, Script
 from headrace.plan.schema import Schema
 from headrace.plan.stream import Bound, FileSource, FrameSource, Stream, Unique
 from headrace.plan.time import SECOND
-from headrace.plan.windows import EveryTime, RangeWindow, RowsWindow, UnboundedWindow, Window
+from headrace.plan.windows import (
+    ONCE,
+    DeltaWindow,
+    EveryField,
+    EveryInstant,
+    EveryRows,
+    EveryTime,
+    FieldWindow,
+    LookedAt,
+    OnClose,
+    RangeWindow,
+    RowsWindow,
+    SessionWindow,
+    SpanWindow,
+    Trigger,
+    UnboundedWindow,
+    Window,
+)
 from headrace.testing.rows import Row, from_micros
 
 PAYMENTS = Schema.of(
@@ -122,6 +140,67 @@ def window_reports(draw: st.DrawFn, below: Node) -> WindowReport:
     where = draw(st.sampled_from((None, None, *PREDICATES)))
     keys = tuple((e.as_column or f"_key{i}", e) for i, e in enumerate(_exprs(draw(st.sampled_from(KEYS)))))
     return WindowReport(below, window, trigger, keys, calls, Expr.of(where) if where else None)
+
+
+FIELDS = ("shop", "qty", "CASE WHEN ABS(amount) < 1000 THEN amount END")
+DELTAS = ("ABS(shop - first.shop)", "amount - first.amount", "ABS(amount - first.amount) + ABS(weight - first.weight)")
+
+
+@st.composite
+def policies(draw: st.DrawFn, by: tuple[Expr, ...]) -> tuple[LookedAt, Trigger]:
+    """What is in a window and when it is looked at: all pairs of time, rows and fields, and the windows that stand alone."""
+    seconds, few = st.sampled_from((1, 2, 3, 5)), st.integers(1, 4)
+    on = Expr.of(draw(st.sampled_from(FIELDS)))
+    match draw(st.integers(0, 9)):
+        case 0:
+            return SessionWindow(draw(seconds) * SECOND), OnClose()
+        case 1:
+            return DeltaWindow(draw(few), Expr.of(draw(st.sampled_from(DELTAS)))), OnClose()
+        case 2:
+            start = draw(st.sampled_from((-1, 0, 3))) * SECOND
+            stop = start + draw(seconds) * SECOND
+            return SpanWindow(start, stop), EveryTime(ONCE, stop)
+    lag = draw(st.sampled_from((0, 0, 0, SECOND)))
+    window = draw(st.sampled_from((
+        RangeWindow(draw(seconds) * SECOND, lag), RowsWindow(draw(few), by), UnboundedWindow(), SpanWindow(2 * SECOND),
+        FieldWindow(draw(few), on),
+    )))  # fmt: skip
+    batch = draw(st.sampled_from((None, Expr.of("ok"))))
+    trigger = draw(st.sampled_from((
+        EveryTime(draw(seconds) * SECOND, draw(st.sampled_from((0, 0, -1, 1)))), EveryRows(draw(few), by),
+        EveryField(draw(few), on), EveryInstant(batch=batch), EveryInstant(draw(few), by, batch),
+    )))  # fmt: skip
+    if isinstance(trigger, EveryTime) and not isinstance(window, RangeWindow):
+        trigger = replace(trigger, every=max(trigger.every, 2 * SECOND))  # a window that never empties is looked at ever on
+    return window, trigger
+
+
+@st.composite
+def policy_reports(draw: st.DrawFn, below: Node) -> WindowReport:
+    """A window of any measure, looked at by any trigger, partitioned or not."""
+    by = _exprs(draw(st.sampled_from(((), ("card",), ("shop",)))))
+    window, trigger = draw(policies(by))
+    more = _exprs(draw(st.sampled_from(((), (), ("card",), ("shop",), ("ok",)))))
+    keys = tuple((e.as_column or f"_key{i}", e) for i, e in enumerate(dict.fromkeys((*by, *more))))
+    calls = tuple(draw(aggregates(f"r{i}")) for i in range(draw(st.integers(1, 3))))
+    where = draw(st.sampled_from((None, None, *PREDICATES)))
+    change = isinstance(window, RangeWindow) and isinstance(trigger, EveryTime) and draw(st.booleans())
+    return WindowReport(below, window, trigger, keys, calls, Expr.of(where) if where else None, change)
+
+
+@st.composite
+def policy_cases(draw: st.DrawFn, most_rows: int = 20) -> Case:
+    """Queries over windows of all policies, with disorder, also by arrival, and queries over their results."""
+    stream = replace(draw(streams()), keep=None, delay=draw(st.sampled_from((0, SECOND, 3 * SECOND))))
+    scan = Scan(stream)
+    queries = []
+    for number in range(draw(st.integers(1, 2))):
+        below: Node = scan if draw(st.integers(0, 3)) else Filter(scan, Expr.of(draw(st.sampled_from(PREDICATES))))
+        node: Node = draw(policy_reports(by_arrival(below) if draw(st.integers(0, 4)) == 0 else below))
+        if draw(st.integers(0, 4)) == 0:
+            node = WindowAggregate(node, RangeWindow(3 * SECOND), (), (Aggregate("rows", function("COUNT"), None),))
+        queries.append(Query(f"q{number}", node, draw(st.sampled_from(list(Emit)))))
+    return Case(Script(tuple(queries), (stream,)), tuple(draw(arrivals(stream, most_rows))))
 
 
 @st.composite

@@ -1,0 +1,18 @@
+"""Windows of every policy against the oracle: time, rows and fields for size and slide, partitions, predicates, instants, batches,
+sessions, deltas, landmarks; by application and by system time; under disorder, batch cuts, restarts and bucket counts."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+
+from headrace.testing.conformance import check_query
+from headrace.testing.local import local_engine
+from headrace.testing.strategies import Case, policy_cases
+
+RELAXED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example, HealthCheck.filter_too_much]
+
+
+@given(policy_cases())
+@settings(suppress_health_check=RELAXED, max_examples=max(10, settings.default.max_examples // 3))
+def test_windows_of_every_policy(case: Case):
+    check_query(case.script, case.batches, local_engine, buckets=(3, 1), restarts=(1, 3), recuts=1, losses=False)
