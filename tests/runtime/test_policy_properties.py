@@ -1,5 +1,8 @@
-"""Windows of every policy against the oracle: time, rows and fields for size and slide, partitions, predicates, instants, batches,
-sessions, deltas, landmarks; by application and by system time; under disorder, batch cuts, restarts and bucket counts."""
+"""Windows of every policy against the oracle, by application and by system time.
+
+Time, rows and fields for size and slide, partitions, predicates, instants, batches, sessions, deltas, landmarks; under disorder,
+batch cuts, restarts and bucket counts.
+"""
 
 from __future__ import annotations
 

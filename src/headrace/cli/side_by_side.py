@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -14,12 +14,13 @@ from rich.text import Text
 from headrace.changes.text import cell_text, json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from headrace.runtime.events import RowsEvent
 
 Row = tuple[Any, ...]
-MOST_COMPARED = 4_000_000  # pairs of rows; beyond, rows are paired by their number
+MOST_COMPARED = 1_000_000  # pairs of rows that are looked at, all of them
+EQUAL = 1_000  # that rows are equal counts for more than in how many outputs
 MARK = "*"
 BETWEEN, GROUPS = "  ", " | "
 DIFFERS = "bold yellow"
@@ -96,24 +97,47 @@ def _align(outputs: list[list[Row]]) -> list[Line]:
     """One output after the other is fitted into what there is."""
     lines: list[tuple[Row | None, ...]] = [(row,) for row in outputs[0]]
     for count, rows in enumerate(outputs[1:], start=1):
-        known = [_key(next(r for r in line if r is not None)) for line in lines]
+        known = [[_key(row) for row in line if row is not None] for line in lines]
         fitted: list[tuple[Row | None, ...]] = []
-        for left, right in _pairs(known, [_key(row) for row in rows]):
+        for left, right in _with_rest(_matches(known, [_key(row) for row in rows]), len(lines), len(rows)):
             before = (None,) * count if left is None else lines[left]
             fitted.append((*before, None if right is None else rows[right]))
         lines = fitted
     return [Line(line) for line in lines]
 
 
-def _pairs(left: Sequence[Any], right: Sequence[Any]) -> Iterator[tuple[int | None, int | None]]:
-    """Places that belong together."""
-    if len(left) * len(right) > MOST_COMPARED:
-        blocks: Iterable[tuple[str, int, int, int, int]] = [("replace", 0, len(left), 0, len(right))]
-    else:
-        blocks = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
-    for _, a, a_end, b, b_end in blocks:
-        for i in range(max(a_end - a, b_end - b)):
-            yield a + i if a + i < a_end else None, b + i if b + i < b_end else None
+def _matches(known: list[list[str]], new: list[str]) -> list[tuple[int, int]]:
+    """As many equal rows as there can be in order, rather where several have them; for long outputs nearly as many."""
+    if len(known) * len(new) > MOST_COMPARED:
+        blocks = SequenceMatcher(None, [some[0] for some in known], new).get_matching_blocks()
+        return [(a + i, b + i) for a, b, size in blocks for i in range(size)]
+    best = [[0] * (len(new) + 1) for _ in range(len(known) + 1)]  # of what is left from each place on
+    for i in reversed(range(len(known))):
+        here, below, some = best[i], best[i + 1], known[i]
+        for j in reversed(range(len(new))):
+            equal = some.count(new[j])
+            here[j] = max(below[j], here[j + 1], below[j + 1] + equal + EQUAL if equal else 0)
+    found, i, j = [], 0, 0
+    while i < len(known) and j < len(new):
+        equal = known[i].count(new[j])
+        if equal and best[i][j] == best[i + 1][j + 1] + equal + EQUAL:
+            found.append((i, j))
+            i, j = i + 1, j + 1
+        elif best[i][j] == best[i + 1][j]:
+            i += 1
+        else:
+            j += 1
+    return found
+
+
+def _with_rest(found: list[tuple[int, int]], left: int, right: int) -> Iterator[tuple[int | None, int | None]]:
+    """The pairs, and between them what has no equal, paired by its number."""
+    i = j = 0
+    for a, b in (*found, (left, right)):
+        yield from zip_longest(range(i, a), range(j, b))
+        if a < left or b < right:
+            yield a, b
+        i, j = a + 1, b + 1
 
 
 def _key(row: Row | None) -> Any:

@@ -72,7 +72,8 @@ def _reads(node: WindowAggregate, calls: tuple[Aggregate, ...]) -> list[Expr]:
 
 
 def _report_reads(node: WindowReport) -> list[Expr]:
-    calls = (e for a in node.aggregates for e in (a.argument, a.filter))
+    every = (*node.aggregates, *(a for _, some in node.beside for a in some))
+    calls = (e for a in every for e in (a.argument, a.filter))
     found = [*(e for _, e in node.keys), *policy_exprs(node), *calls, node.where]
     return [e for e in found if e is not None]
 

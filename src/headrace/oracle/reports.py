@@ -16,6 +16,7 @@ from sqlglot import exp
 from headrace.oracle.admission import Key
 from headrace.oracle.calls import Call, groups
 from headrace.oracle.ties import group_places, mixed
+from headrace.plan.aggregates import Aggregate
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import WindowReport
 from headrace.plan.schema import Field, Schema
@@ -79,7 +80,8 @@ class _Reports:
     def rows(self) -> Iterator[tuple[Key, Row]]:
         """What the looks say."""
         node = self.node
-        calls = [Call(call, self.schema, self.table, node.schema.field(call.name).type) for call in node.aggregates]
+        calls = [self.call(call) for call in node.aggregates]
+        beside = [(window, [self.call(call) for call in some]) for window, some in node.beside]
         before: dict[Hashable, list[int]] = {}
         looks = self.segments() if isinstance(node.trigger, OnClose) else self.looks()
         for look in looks:
@@ -93,7 +95,17 @@ class _Reports:
                 bounds: tuple[Any, ...] = (from_micros(look.start), from_micros(look.end))[2 - len(node.bounds) :]
                 shown = map(_positive_zero, self.values[group[0]])
                 sub = mixed(self.places[group[0]], look.mark)
-                yield (*look.key, sub), (*shown, *bounds, *(call.over(group) for call in calls))
+                more = [call.over(self.also(window, look, group[0])) for window, some in beside for call in some]
+                yield (*look.key, sub), (*shown, *bounds, *(call.over(group) for call in calls), *more)
+
+    def call(self, call: Aggregate) -> Call:
+        return Call(call, self.schema, self.table, self.node.schema.field(call.name).type)
+
+    def also(self, window: RangeWindow, look: Look, member: int) -> list[int]:
+        """The rows of a group that are in another window of time, at the same look."""
+        now = look.key[0]
+        inside = [j for j in range(len(self.times)) if now - window.lag - window.size < self.times[j] <= now - window.lag]
+        return [j for j in inside if self.selected[j] and self.groups[j] == self.groups[member]]
 
     # ---- looks at windows that are measured
 

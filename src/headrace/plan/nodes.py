@@ -180,7 +180,7 @@ class WindowReport:
 
     The columns are the keys under their names, the bounds of the window, and the aggregates. A row for which `where` does not
     hold is in the window but in no group. With `on_change`, a group is told only if a row of it has entered or left since the
-    last look.
+    last look. `beside` are aggregates of the same group over other windows of time, at the same looks.
     """
 
     input: Node
@@ -190,20 +190,22 @@ class WindowReport:
     aggregates: tuple[Aggregate, ...]
     where: Expr | None = None
     on_change: bool = False
+    beside: tuple[tuple[RangeWindow, tuple[Aggregate, ...]], ...] = ()
     schema: Schema = field(init=False)
 
     def __post_init__(self) -> None:
         """Names must exist, types must fit, and no two columns share a name."""
         columns = self.input.schema
-        if self.on_change and not (isinstance(self.window, RangeWindow) and isinstance(self.trigger, EveryTime)):
+        if (self.on_change or self.beside) and not (isinstance(self.window, RangeWindow) and isinstance(self.trigger, EveryTime)):
             raise QueryError(
-                "only a window of time that is looked at by the clock can be told on change",
+                "only a window of time that is looked at by the clock can be compared with what it was at the last look",
                 hint="every other look comes with rows, and so with a change: leave the setting out",
             )
         for expr in (*(e for _, e in self.keys), *policy_exprs(self), *((self.where,) if self.where else ())):
             expr.check(columns)
         keys = tuple(Field(name, _type(expr, columns)) for name, expr in self.keys)
-        results = tuple(_result(call, columns) for call in self.aggregates)
+        calls = (*self.aggregates, *(call for _, calls in self.beside for call in calls))
+        results = tuple(_result(call, columns) for call in calls)
         object.__setattr__(self, "schema", Schema(keys + self.bounds + results))
 
     @property
@@ -217,7 +219,8 @@ class WindowReport:
         by = f" GROUP BY {', '.join(str(e) for _, e in self.keys)}" if self.keys else ""
         calls = ", ".join(f"{a} AS {a.name}" for a in self.aggregates)
         changed = " IF CHANGED" if self.on_change else ""
-        return f"WindowReport {self.window} {self.trigger}{changed}{where}{by}: {calls}"
+        more = "".join(f"; {w}: {', '.join(f'{a} AS {a.name}' for a in some)}" for w, some in self.beside)
+        return f"WindowReport {self.window} {self.trigger}{changed}{where}{by}: {calls}{more}"
 
 
 def bounds_of(window: LookedAt) -> tuple[Field, ...]:

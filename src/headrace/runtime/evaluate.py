@@ -188,15 +188,19 @@ class Evaluator:
             if isinstance(spec, RangeWindow) and isinstance(report.trigger, EveryTime):
                 for part in ask if edges else ():
                     self.looks[i] = self.looks[i].append(look(report.trigger, spec, presence, rows, edges, part))
-                for tally in report.moved if edges else ():
-                    edge = self.stage.tallies[tally].window
-                    self.moved[i][edge] = self._seen_by(self.looks[i], edge, rows, edges)
+                for other in self._beside(report) if edges else ():
+                    self.moved[i][other] = self._seen_by(self.looks[i], other, rows, edges)
                 continue
             move = moves[window]
             for part in ask if move is not None else ():
                 assert move is not None
                 found = self._fired(i, report, presence, rows, move, part, end)
                 self.looks[i] = self.looks[i].append(found)
+
+    def _beside(self, report: Report) -> set[int]:
+        """The other windows that a report reads at its looks."""
+        tallies = {*report.moved, *(m.tally for m in report.metrics), *(m.count for m in report.metrics if m.count is not None)}
+        return {self.stage.tallies[t].window for t in tallies} - {self.stage.tallies[report.presence].window}
 
     def _seen_by(self, looks: Looks, window: int, rows: Run, edges: dict[int, Run]) -> Looks:
         """The same looks at another window of time."""

@@ -12,6 +12,8 @@ from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate, base_stream, children
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
 from headrace.sql.bind_policy import in_order, looking, settings_of
+from headrace.sql.bind_relation import HINT as LOOKS_HINT
+from headrace.sql.bind_relation import to_stream
 from headrace.sql.bind_report import Report
 from headrace.sql.calls import Calls, Group
 from headrace.sql.scope import Scope, aggregate_name, find_over, has_aggregate, place
@@ -44,6 +46,9 @@ def bind_select(select: Select, catalog: Catalog) -> Node:
         raise scope.text.error(
             "BATCH BY says when a window is looked at, and there is none", select.batch_by.span, hint=WINDOW_HINT
         )
+    if select.relation and (clause is None or over is not None) and select.relation.text != "ISTREAM":
+        message = f"{select.relation.text} needs a window that rows leave"
+        raise scope.text.error(message, select.relation.span, hint=LOOKS_HINT)
     if over is not None:
         return _select_over(select, node, scope, over)
     if clause is None:
@@ -55,6 +60,9 @@ def bind_select(select: Select, catalog: Catalog) -> Node:
         node = node if look is not None else in_order(clause.spec, node, settings)
     if look is not None:
         return _select_report(select, clause, look, scope)
+    if select.relation and select.relation.text != "ISTREAM":
+        message = f"{select.relation.text} of a window that every event looks at would repeat all groups at every event"
+        raise scope.text.error(message, select.relation.span, hint=LOOKS_HINT)
     return _select_window(select, clause, node, scope)
 
 
@@ -158,7 +166,9 @@ def _select_report(select: Select, clause: WindowClause, look: Looking, scope: S
     having = report.having(select, bound)
     node: Node = report.plan()
     if having is not None and select.having is not None:
-        node = Filter(node, scope.check_condition(having, select.having, "HAVING", node.schema))
+        having = scope.check_condition(having, select.having, "HAVING", node.schema)
+    with scope.text.at(clause.span):
+        node = to_stream(node, select.relation, [value for _, value in bound], having, scope)
     return project(select.items, select.span, node, scope, bound)
 
 

@@ -37,6 +37,7 @@ ABSENT = {
     "WINDOW": "write the window in OVER (..) or in square brackets",
 }
 CLAUSE_WORDS = ("WHERE", "GROUP", "HAVING", "BATCH", "WITH", "EMIT", "INTO")
+RELATIONS = ("ISTREAM", "DSTREAM", "RSTREAM")
 UNIT_BEFORE = (TokenType.NUMBER, TokenType.STRING)
 
 
@@ -48,6 +49,7 @@ def select(cursor: Cursor, *, prefix: IntoClause | None = None, nested: bool = F
         raise cursor.error(
             "SELECT DISTINCT is not there yet", hint="UNIQUE BY .. WITHIN .. in CREATE STREAM drops rows that come twice"
         )
+    relation = _relation_to_stream(cursor)
     columns = items(cursor)
     cursor.expect("FROM", what="',' or FROM" if not cursor.at(*CLAUSES) else "FROM")
     source = _from(cursor)
@@ -58,7 +60,23 @@ def select(cursor: Cursor, *, prefix: IntoClause | None = None, nested: bool = F
     chosen = settings(cursor)
     emits, target = ends(cursor, prefix, nested=nested)
     _finish(cursor, nested=nested, seen=(where, group_by, having, batch, chosen, emits, target))
-    return Select(columns, source, where, group_by, group_window, having, emits, target, cursor.since(start), batch, chosen)
+    return Select(
+        columns, source, where, group_by, group_window, having, emits, target, cursor.since(start), batch, chosen, relation
+    )
+
+
+def _relation_to_stream(cursor: Cursor) -> Name | None:
+    """ISTREAM, DSTREAM or RSTREAM, which is not the name of a column: a column or `*` follows."""
+    after = cursor.peek(1)
+    if (
+        not cursor.at(*RELATIONS)
+        or after is None
+        or after.text in (",", ".", "+", "-", "/", "=", "[")
+        or cursor.at_next("FROM", "AS")
+    ):
+        return None
+    start = cursor.index
+    return Name(cursor.expect(*RELATIONS), cursor.since(start))
 
 
 def settings(cursor: Cursor) -> tuple[Setting, ...]:

@@ -202,6 +202,7 @@ class Select:
     span: Span
     batch_by: Scalar | None = None
     settings: tuple[Setting, ...] = ()
+    relation: Name | None = None  # ISTREAM, DSTREAM or RSTREAM
 
 
 @dataclass(frozen=True, slots=True)

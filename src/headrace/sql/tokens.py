@@ -173,6 +173,13 @@ class Cursor:
         """Whether one of some phrases of keywords or a sign comes next."""
         return any(self._length(p) for p in phrases)
 
+    def at_next(self, *phrases: str) -> bool:
+        """Whether one of them comes after the next token."""
+        self.index += 1
+        found = self.at(*phrases)
+        self.index -= 1
+        return found
+
     def accept(self, *phrases: str) -> str | None:
         """Take whichever of the phrases comes next."""
         for phrase in phrases:

@@ -209,11 +209,12 @@ class _Lowering:
             shown = self._shown(key, flat.stream)
             metrics.append(builder.metric(Aggregate(name, function("LAST"), shown[0]), shown, masks, window, group))
         bounds = len(metrics)
-        for call in node.aggregates:
+        windows = [(window, node.aggregates), *((builder.window(w, None), some) for w, some in node.beside)]
+        for of, call in ((w, call) for w, some in windows for call in some):
             if call.name in needed:
                 calls = tuple(sorted({*masks, *builder.masks((flat.rewrite(call.filter),) if call.filter else ())}))
                 argument = None if call.argument is None else flat.rewrite(call.argument)
-                metrics.append(builder.metric(call, argument, calls, window, group))
+                metrics.append(builder.metric(call, argument, calls, of, group))
         wanted = below if policy else masks
         builder.want(wanted if _unique(flat.streams) is None else ())
         if policy and below and _unique(flat.streams) is not None:

@@ -161,15 +161,16 @@ def policies(draw: st.DrawFn, by: tuple[Expr, ...]) -> tuple[LookedAt, Trigger]:
             stop = start + draw(seconds) * SECOND
             return SpanWindow(start, stop), EveryTime(ONCE, stop)
     lag = draw(st.sampled_from((0, 0, 0, SECOND)))
-    window = draw(st.sampled_from((
+    sizes: list[LookedAt] = [
         RangeWindow(draw(seconds) * SECOND, lag), RowsWindow(draw(few), by), UnboundedWindow(), SpanWindow(2 * SECOND),
         FieldWindow(draw(few), on),
-    )))  # fmt: skip
+    ]  # fmt: skip
     batch = draw(st.sampled_from((None, Expr.of("ok"))))
-    trigger = draw(st.sampled_from((
+    slides: list[Trigger] = [
         EveryTime(draw(seconds) * SECOND, draw(st.sampled_from((0, 0, -1, 1)))), EveryRows(draw(few), by),
         EveryField(draw(few), on), EveryInstant(batch=batch), EveryInstant(draw(few), by, batch),
-    )))  # fmt: skip
+    ]  # fmt: skip
+    window, trigger = draw(st.sampled_from(sizes)), draw(st.sampled_from(slides))
     if isinstance(trigger, EveryTime) and not isinstance(window, RangeWindow):
         trigger = replace(trigger, every=max(trigger.every, 2 * SECOND))  # a window that never empties is looked at ever on
     return window, trigger
