@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headrace.cli.side_by_side import MOST_COMPARED, align
 from headrace.errors import DataError
@@ -191,11 +193,19 @@ def test_profiles_are_needed(headrace):
     assert "--profiles" in headrace("compare", "x.cql").stderr
 
 
-def test_long_outputs_are_paired_by_number():
+def test_long_outputs():
     many = [(n,) for n in range(int(MOST_COMPARED**0.5) + 1)]
     lines = align([many, many[1:]])
-    assert len(lines) == len(many)
-    assert not any(line.same for line in lines)
+    assert [line.rows for line in lines[:2]] == [((0,), None), ((1,), (1,))]
+    assert sum(line.same for line in lines) == len(many) - 1
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 3)), max_size=8), min_size=2, max_size=4))
+def test_every_row_is_there_once_and_in_order(outputs):
+    lines = align(outputs)
+    for n, rows in enumerate(outputs):
+        assert [line.rows[n] for line in lines if line.rows[n] is not None] == rows
+    assert all(any(row is not None for row in line.rows) for line in lines)
 
 
 def test_windows_of_rows_without_an_end_come_last():
