@@ -4,6 +4,7 @@ A fence says what it is by its first line:
 
     ```sql                 must parse (after the page's hidden SQL)
     ```sql error           must be refused; a ```text block right after it is the message, word for word
+    ```ebnf                productions (see test_docs_grammar.py)
     ```sql file=x.cql      must parse, and is also written to a file for the commands of the page
     ```csv file=x.csv      is written to a file
     ```python              must compile
@@ -196,6 +197,7 @@ def test_the_kinds_of_blocks_are_known():
         "console run",
         "console spark",
         "text",
+        "ebnf",
         "hidden",
     }
     assert {b.kind for b in ALL} <= known
