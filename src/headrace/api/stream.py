@@ -9,13 +9,14 @@ from headrace.api import run
 from headrace.api.aggregates import Call
 from headrace.api.frames import Frames, schema_of
 from headrace.api.texts import bind, condition, duration, named, read
-from headrace.api.windows import Size, bind_window, names
+from headrace.api.windows import Size, Written, bind_window, names
 from headrace.errors import QueryError, unknown
 from headrace.plan import stream as base
 from headrace.plan.expr import Expr
-from headrace.plan.nodes import BOUNDS, Filter, Late, Node, Project, Rejected, Scan, WindowAggregate, WindowReport
+from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate, WindowReport
 from headrace.plan.query import Emit
 from headrace.plan.time import unit_micros
+from headrace.sql.bind_policy import Looking
 from headrace.sql.bind_select import in_arrival_order
 from headrace.sql.calls import Calls, Group
 from headrace.sql.errors import Text
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from headrace.api.windows import WindowLike
     from headrace.plan.aggregates import Aggregate
+    from headrace.plan.windows import Window
 
     Duration = str | int | timedelta
 
@@ -136,10 +138,11 @@ class Windowed:
 
         An aggregate is a call such as `hr.sum("amount")`, or SQL text over calls: `share="SUM(amount) / COUNT(*)"`.
         """
-        node = self.stream.node
+        node, of = self._of()
         schema = node.schema
         items = [named(k, schema, "agg") for k in (*self.keys, *carry)]
-        group = Group(bind_window(self.of, schema), tuple(bind(k, schema, "group_by") for k in self.keys))
+        window = of.window if isinstance(of, Looking) else of
+        group = Group(window, tuple(bind(k, schema, "group_by") for k in self.keys))
         calls = Calls(Scope(Text(""), schema), group)
         for name, call in aggregates.items():
             if isinstance(call, Call) and call.window is not None:
@@ -148,18 +151,29 @@ class Windowed:
         if not calls.found[group]:
             raise QueryError("agg() needs at least one aggregate", hint="for example total=hr.sum('amount')")
         where = condition(self.predicate, schema, "where") if self.predicate else None
-        if isinstance(self.of, Size):
-            return replace(self.stream, node=self._report(self.of, carry, items, calls.found[group], where))
+        if isinstance(of, Looking):
+            return replace(self.stream, node=self._report(of, carry, items, calls.found[group], where))
         return replace(self.stream, node=Project(_stack(node, calls, where), tuple(items)))
 
+    def _of(self) -> tuple[Node, Window | Looking]:
+        """The rows of the window, and how it is looked at."""
+        node = self.stream.node
+        match self.of:
+            case Written():
+                return self.of.bind(node)
+            case Size(window=window, trigger=trigger):
+                return node, Looking(node, window, trigger, ())
+        return node, bind_window(self.of, node.schema)
+
     def _report(
-        self, size: Size, carry: tuple[str, ...], items: list[tuple[str, Expr]], calls: list[Aggregate], where: Expr | None
+        self, look: Looking, carry: tuple[str, ...], items: list[tuple[str, Expr]], calls: list[Aggregate], where: Expr | None
     ) -> Node:
         if carry:
             raise QueryError(f"{carry[0]!r} has no one value in a group", hint="add it to group_by(..), or aggregate it")
-        keys = tuple(items[: len(self.keys)])
-        node = WindowReport(self.stream.node, size.window, size.trigger, keys, tuple(calls), where)
-        names = [*(name for name, _ in keys), *(f.name for f in BOUNDS)]
+        by = [(e.as_column or f"_key{i}", e) for i, e in enumerate(look.partition_by)]
+        keys = tuple({e: (n, e) for n, e in (*by, *items[: len(self.keys)])}.values())
+        node = WindowReport(look.node, look.window, look.trigger, keys, tuple(calls), where, look.on_change)
+        names = [*(name for name, _ in keys), *(f.name for f in node.bounds)]
         return Project(node, (*((n, Expr.column(n)) for n in names), *items[len(self.keys) :]))
 
 

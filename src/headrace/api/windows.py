@@ -1,20 +1,32 @@
-"""Windows: `hr.range("5 minutes")`, `hr.rows(100)`, `hr.unbounded()`, `hr.size("1 hour", every="5 minutes")`."""
+"""Windows: `hr.range("5 minutes")`, `hr.rows(100)`, `hr.unbounded()`, `hr.size("1 hour", every="5 minutes")`, `hr.window(..)`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.api.texts import bind, duration
 from headrace.errors import QueryError
+from headrace.plan.nodes import Filter
+from headrace.plan.profiles import Model, Settings, changed
 from headrace.plan.windows import EveryTime, RangeWindow, RowsWindow, UnboundedWindow
+from headrace.sql.bind_policy import in_order, looking
+from headrace.sql.bind_select import event_window
+from headrace.sql.errors import Span, Text
+from headrace.sql.scope import Scope
+from headrace.sql.syntax import Name
+from headrace.sql.tokens import Cursor, tokenize
+from headrace.sql.windows import instant_of
+from headrace.sql.windows import window as window_clause
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import timedelta
 
+    from headrace.plan.nodes import Node
     from headrace.plan.schema import Schema
     from headrace.plan.windows import Window
+    from headrace.sql.bind_policy import Looking
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +45,50 @@ class Size:
     trigger: EveryTime
 
 
-WindowLike = RangeWindow | Rows | UnboundedWindow | Size
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A window as SQL writes it between square brackets, and how it is executed."""
+
+    text: str
+    settings: Settings = field(default_factory=Settings)
+    batch_by: str | None = None
+
+    def bind(self, node: Node) -> tuple[Node, Window | Looking]:
+        """Its rows, and the window that every event looks at, or how it is looked at."""
+        text = Text(f"[{self.text.strip().removeprefix('[').removesuffix(']')}]", "window")
+        cursor = Cursor(text, tokenize(text), len(text.sql))
+        clause = window_clause(cursor)
+        if not cursor.done:
+            raise cursor.expected("the end")
+        scope = Scope(text, node.schema)
+        if clause.predicate:
+            node = Filter(node, scope.condition(clause.predicate, "WHERE"))
+        batch = bind(self.batch_by, node.schema, "batch_by") if self.batch_by else None
+        with text.at(clause.span):
+            look = looking(clause, node, scope, self.settings, batch)
+            if look is not None:
+                return look.node, look
+            return in_order(clause.spec, node, self.settings), event_window(clause, scope)
+
+
+WindowLike = RangeWindow | Rows | UnboundedWindow | Size | Written
+
+
+def window(text: str, *, batch_by: str | None = None, **settings: str) -> Written:
+    """Any window of the language, as it stands between square brackets, with the settings of WITH (..).
+
+    >>> window("SIZE 100 EVERY 10 PARTITIONED BY card").text
+    'SIZE 100 EVERY 10 PARTITIONED BY card'
+    >>> window("SIZE 5 SECONDS EVERY 1 SECOND", profile="flink").settings.origin
+    -1
+    """
+    chosen = Settings(Model.BATCH) if batch_by else Settings()
+    for key in sorted(settings, key=lambda k: k != "profile"):
+        micros = (
+            instant_of(Text(settings[key], key), Name(settings[key], Span(0, len(settings[key])))) if key == "origin" else None
+        )
+        chosen = changed(chosen, key, settings[key], micros)
+    return Written(text, chosen, batch_by)
 
 
 def range_(size: str | timedelta, lag: str | timedelta | None = None) -> RangeWindow:

@@ -72,10 +72,9 @@ def in_order(spec: WindowSpec, node: Node, settings: Settings) -> Node:
     return by_arrival(node) if system else node
 
 
-def looking(select: Select, clause: WindowClause, node: Node, scope: Scope, settings: Settings) -> Looking | None:
+def looking(clause: WindowClause, node: Node, scope: Scope, settings: Settings, batch: Expr | None = None) -> Looking | None:
     """How a window is looked at; None if every event looks at it."""
     spec = clause.spec
-    batch = scope.bind(select.batch_by, "BATCH BY") if select.batch_by else None
     together = settings.model is Model.TIME or (settings.model is Model.BATCH and batch is not None)
     match spec:
         case SizeSpec():

@@ -55,8 +55,9 @@ def bind_select(select: Select, catalog: Catalog) -> Node:
         return _select_plain(select, node, scope)
     if clause.predicate:
         node = Filter(node, scope.condition(clause.predicate, "WHERE"))
+    batch = scope.bind(select.batch_by, "BATCH BY") if select.batch_by else None
     with scope.text.at(clause.span):
-        look = looking(select, clause, node, scope, settings)
+        look = looking(clause, node, scope, settings, batch)
         node = node if look is not None else in_order(clause.spec, node, settings)
     if look is not None:
         return _select_report(select, clause, look, scope)
@@ -142,7 +143,7 @@ def _select_window(select: Select, clause: WindowClause, node: Node, scope: Scop
     where = scope.condition(select.where, "WHERE") if select.where else None
     keys = tuple(_key(select, key, scope) for key in select.group_by)
     with scope.text.at(clause.span):
-        calls = Calls(scope, Group(_window(clause, scope), keys))
+        calls = Calls(scope, Group(event_window(clause, scope), keys))
     bound = [(i, calls.bind(i.value, name=i.alias.text if i.alias else None)) for i in select.items if isinstance(i, Item)]
     having = None
     if select.having:
@@ -195,7 +196,8 @@ def _select_over(select: Select, node: Node, scope: Scope, over: Span) -> Node:
 # --- parts
 
 
-def _window(clause: WindowClause, scope: Scope) -> Window:
+def event_window(clause: WindowClause, scope: Scope) -> Window:
+    """The window that every event looks at."""
     match clause.spec:
         case RangeSpec(size=size, lag=lag):
             return RangeWindow(size, lag)
