@@ -61,7 +61,8 @@ class Stream:
     def window(self, window: WindowLike) -> Windowed:
         """A window that is evaluated for every event."""
         _refuse_arrival_order(self.node)
-        bind_window(window, self.node.schema)
+        if not isinstance(window, Written):
+            bind_window(window, self.node.schema)
         return Windowed(self, window)
 
     def score(self, *carry: str, **metrics: Call | str) -> Stream:
