@@ -304,6 +304,13 @@ def test_every_keyword_has_an_example():
     assert {w for word in words() if word.text[0].isalpha() for w in word.text.split()} - said - plural == {"DATAFRAME"}
 
 
+def test_the_shell_completes_every_keyword():
+    from headrace.cli.shell_prompt import KEYWORDS
+
+    known = {word for phrase in KEYWORDS for word in phrase.split()} | {word.text for word in words() if word.rule == "unit"}
+    assert {word.text for word in words() if word.text[0].isalpha()} - known == set()
+
+
 def test_every_block_of_productions_has_examples():
     kinds = re.findall(r"^```(ebnf|sql)$", PAGE, re.M)
     assert kinds == ["ebnf", "sql"] * (len(kinds) // 2)

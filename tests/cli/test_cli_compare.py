@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
+import io
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
-from headrace.cli.side_by_side import MOST_COMPARED, align
+from headrace.cli.side_by_side import MOST_COMPARED, align, side_by_side, table_lines
 from headrace.errors import DataError
 from headrace.plan.query import ConsoleSink, Emit
 from headrace.runtime.events import RowsEvent
@@ -110,6 +113,18 @@ query averages: 4 of 8 rows are the same under all of these profiles
    80.0 |       80.0 |   80.0
 """
     )
+
+
+def test_what_differs_is_marked_on_a_terminal():
+    shown = side_by_side("q", ("card", "n"), {"flink": [("a", 1), ("b", 2)], "spark": [("a", 3)]})
+    console = Console(force_terminal=True, color_system="standard", highlight=False, file=io.StringIO())
+    for line in table_lines(shown):
+        console.print(line)
+    head, names, first, second = console.file.getvalue().splitlines()
+    assert "flink" in head
+    assert "card" in names
+    yellow = [re.findall(r"\x1b\[1;33m(\S[^\x1b]*)", line) for line in (first, second)]
+    assert [[cell.strip() for cell in cells] for cells in yellow] == [["*", "3"], ["*", "b", "2"]]
 
 
 def test_rows_of_one_window_stand_beside_each_other(local, headrace):

@@ -67,3 +67,24 @@ def test_silence_makes_results_final_and_later_rows_late(spark, tmp_path):
         run.stop()
     assert read_sink(tmp_path / "ends_late") == [(3,)]
     assert sorted(read_sink(tmp_path / "ends_out")) == [(1, 2), (2, 1)]
+
+
+SYSTEM = """
+CREATE STREAM s (at TIMESTAMP, id INT) SOURCE FILE('{}/in', 'parquet') TIMESTAMP BY at DELAY 1 HOUR;
+SELECT id, SUM(id) AS total FROM s [ROWS 2] EMIT FINAL IN ORDER INTO FILE('{}/by_time');
+SELECT id, SUM(id) AS total FROM s [ROWS 2] WITH (order = 'arrival') EMIT FINAL IN ORDER INTO FILE('{}/by_arrival');
+SELECT SUM(id) AS total FROM s [SIZE 2] WITH (profile = 'flink') EMIT FINAL IN ORDER INTO FILE('{}/flink');
+SELECT COUNT(*) AS n, MAX(id) AS newest FROM s [SIZE 1 DAY SYSTEM] EMIT FINAL INTO FILE('{}/today');
+"""
+
+
+def test_system_time_is_that_of_arrival(spark, tmp_path):
+    write(tmp_path / "in", (40, 1), (30, 2))
+    write(tmp_path / "in", (20, 4), (10, 8))
+    run = start_run(spark, parse_script(SYSTEM.replace("{}", str(tmp_path))), {}, buckets=2).wait(120)
+    assert run.done
+    assert read_sink(tmp_path / "by_time") == [(8, 8), (4, 12), (2, 6), (1, 3)]
+    assert read_sink(tmp_path / "by_arrival") == [(1, 1), (2, 3), (4, 6), (8, 12)]
+    assert read_sink(tmp_path / "flink") == [(3,), (12,)]
+    today = read_sink(tmp_path / "today")  # two days, if midnight passes
+    assert (sum(n for n, _ in today), max(newest for _, newest in today)) == (4, 8)
