@@ -164,7 +164,7 @@ def as_tables(shown: Iterable[Shown]) -> None:
         if number:
             console.print()
         console.print(Text(f"query {query.query}: {_summary(query)}", style="bold cyan"))
-        for line in _table(query):
+        for line in table_lines(query):
             console.print(line)
 
 
@@ -176,7 +176,7 @@ def _summary(query: Shown) -> str:
     return f"{query.same} of {query.total} rows are the same under all of these profiles"
 
 
-def _table(query: Shown) -> Iterator[Text]:
+def table_lines(query: Shown) -> Iterator[Text]:
     """Headings, and a line for each row; cells that differ from the first profile that has one are marked."""
     if not query.lines:
         return
@@ -199,7 +199,7 @@ def _table(query: Shown) -> Iterator[Text]:
         for p, (some, row) in enumerate(zip(texts, line.rows, strict=True)):
             out.append(GROUPS if p else "", style="not bold default")
             for c, cell in enumerate(some):
-                style = DIFFERS if row is not None and cell != first[c] else "not bold default"
+                style = DIFFERS if row is not None and (cell != first[c] or None in line.rows) else "not bold default"
                 out.append(BETWEEN if c else "").append(_fit(cell, widths[p][c], numbers[c]), style=style)
         out.rstrip()
         yield out
