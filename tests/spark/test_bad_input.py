@@ -94,6 +94,27 @@ def test_rows_that_cannot_be_used_are_rejected_with_the_reason(spark, tmp_path):
     assert sum(event.rejected for event in counted) == 7 + 6 + 1
 
 
+GUARDED = """
+CREATE STREAM p (at TIMESTAMP, a INT, b INT) SOURCE FILE('{}/in', ',') TIMESTAMP BY at DELAY 1 SECOND;
+SELECT a, a / b AS q FROM p WHERE b <> 0 EMIT FINAL INTO FILE('{}/rows');
+SELECT a, SUM(a / b) FILTER (WHERE b <> 0) AS s FROM p [UNBOUNDED] EMIT FINAL IN ORDER INTO FILE('{}/sums');
+SELECT a, SUM(a / b) AS s FROM (SELECT * FROM p WHERE b <> 0) [UNBOUNDED] EMIT FINAL INTO FILE('{}/inner');
+SELECT a FROM p EMIT FINAL INTO FILE('{}/all');
+SELECT row, reason FROM rejected(p) INTO FILE('{}/rejected');
+"""
+
+
+def test_where_guards_what_stands_behind_it(spark, tmp_path):
+    """A row that a query does not use cannot fail in it."""
+    lines(tmp_path / "in", "a.csv", "1970-01-01 00:00:01,6,2", "1970-01-01 00:00:02,1,0", "1970-01-01 00:00:03,8,4")
+    start(spark, GUARDED, tmp_path).wait(120)
+    assert sorted(read_sink(tmp_path / "rows")) == [(6, 3.0), (8, 2.0)]
+    assert read_sink(tmp_path / "sums") == [(6, 3.0), (1, 3.0), (8, 5.0)]
+    assert sorted(read_sink(tmp_path / "inner")) == [(6, 3.0), (8, 5.0)]
+    assert sorted(read_sink(tmp_path / "all")) == [(1,), (6,), (8,)]
+    assert read_sink(tmp_path / "rejected") == []
+
+
 def test_a_header_that_lacks_a_column(spark, tmp_path):
     lines(tmp_path / "in", "a.csv", "at,id", "1970-01-01 00:00:10,1")
     with pytest.raises(DataError, match=r"a\.csv has no column 'x'; its header says: at, id"):

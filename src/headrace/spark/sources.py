@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from headrace.errors import QueryError
+from headrace.plan.expr import Expr, all_of, any_of
 from headrace.plan.stream import FileSource, FrameSource, Stream
 from headrace.spark.attempt import attempt, can_fail
 from headrace.spark.files import RAW, header_line, read_files
@@ -19,7 +20,6 @@ from headrace.spark.types import CatalystTypes
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from headrace.plan.expr import Expr
     from headrace.stages.program import Stage
 
 MIN_TIME = -62_135_596_800_000_000  # 0001-01-01
@@ -73,7 +73,8 @@ def prepare(
     exprs: list[Expr] = list(dict.fromkeys(i.exprs[source] for s, source in parts for i in stages[s].inputs))
     tried = [e for e in (*exprs, *((stream.timestamp,) if stream.timestamp else ())) if can_fail(e)]
     names = {e: f"t{i}" for i, e in enumerate(dict.fromkeys(tried))}
-    base = base.select("*", *(attempt(F.expr(e.sql)).alias(n) for e, n in names.items()))
+    guards = {e: _guarded(e, parts, stages) if e != stream.timestamp else e for e in names}
+    base = base.select("*", *(attempt(F.expr(guards[e].sql)).alias(n) for e, n in names.items()))
 
     def value(expr: Expr) -> Column:
         return F.col(f"{names[expr]}.v") if expr in names else F.expr(expr.sql)
@@ -108,6 +109,20 @@ def prepare(
     columns += [value(e).alias(n) for e, n in places_of.items() if n != TIME]
     inputs = {(s, source): tuple(places_of[i.exprs[source]] for i in stages[s].inputs) for s, source in parts}
     return Prepared(base.select(*columns), places, inputs, tuple(reason for _, reason in reasons))
+
+
+def _guarded(expr: Expr, parts: list[Part], stages: tuple[Stage, ...]) -> Expr:
+    """An expression that may fail, tried only on the rows that some query uses it for: WHERE guards what stands behind it."""
+    uses = []
+    for s, source in parts:
+        stage = stages[s]
+        for index, spec in enumerate(stage.inputs):
+            if spec.exprs[source] == expr:
+                uses += [all_of(tuple(stage.inputs[m].exprs[source] for m in masks)) for masks in stage.used_where(index)]
+    needed = tuple(u for u in uses if u is not None)
+    if not uses or len(needed) < len(uses):
+        return expr
+    return Expr.of(f"CASE WHEN {any_of(tuple(dict.fromkeys(needed)))} THEN {expr} END")
 
 
 def _micros(stream: Stream, value: Column, types: CatalystTypes) -> Column:

@@ -241,6 +241,17 @@ class Stage:
         found = [i for i, t in enumerate(self.tables) if t.role is TableRole.UNIQUE]
         return found[0] if found else None
 
+    def used_where(self, index: int) -> tuple[tuple[int, ...], ...]:
+        """Of which rows an input is used: for each use the masks that must hold; empty masks are all rows."""
+        tested = [*(v.masks for v in self.vectors), *(o.masks for o in self.outputs), self.members, *self.keep]
+        if any(index in masks for masks in tested):
+            return ((),)
+        uses = [v.masks for v in self.vectors if v.input == index]
+        uses += [o.masks for o in self.outputs if any(i == index for _, i in o.columns)]
+        if any(index in t.inputs for t in self.tables) or (self.route and index in self.route):
+            uses += self.keep or ((),)
+        return tuple(dict.fromkeys(uses))
+
     @property
     def eager(self) -> bool:
         """Whether any output wants results before they are final."""
