@@ -164,6 +164,7 @@ class Buckets:
         self.run, self.slots, self.rejected_label = run, program.slots, program.rejected_label
         self.stages, self.buckets = program.stages, program.buckets
         self.onward, self.passing = program.onward, program.passing
+        self.counting = _counting(program.stages)
 
     def process(self, label: int, rows: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
         """One bucket, one batch."""
@@ -179,7 +180,7 @@ class Buckets:
         hits, misses = processor.cache.hits, processor.cache.misses
         result = processor.process(header, arrivals)
         self._save(label, processor, store)
-        numbers = self._numbers(processor, result, first_stage=number == 0, first_bucket=bucket == 0)
+        numbers = self._numbers(processor, result, first_stage=number in self.counting, first_bucket=bucket == 0)
         numbers[3], numbers[4] = processor.cache.hits - hits, processor.cache.misses - misses
         if self.onward is None:
             yield from self._frames([*self._results(result), self._metrics(numbers)])
@@ -276,6 +277,18 @@ class Buckets:
             pieces = [pa.nulls(_length(part), kind) if part[i] is None else part[i] for part in filled]
             columns.append(pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces))
         yield wide_frame(columns)
+
+
+def _counting(stages: tuple[Stage, ...]) -> set[int]:
+    """Stages that between them read every stream, each once: where rows are counted."""
+    seen: set[str] = set()
+    out = set()
+    for number, stage in enumerate(stages):
+        names = {s.name for s in stage.sources if not s.follows}
+        if names and not names & seen:
+            out.add(number)
+            seen |= names
+    return out
 
 
 def _length(part: Columns) -> int:

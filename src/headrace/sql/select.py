@@ -100,7 +100,8 @@ def _setting(cursor: Cursor) -> Setting:
 def items(cursor: Cursor, stops: tuple[str, ...] = CLAUSES) -> tuple[Item | Star, ...]:
     """Read the columns of a SELECT, up to one of these words."""
     found = [_item(cursor, stops)]
-    while cursor.accept(","):
+    while cursor.at(",") and not cursor.at_next("INSERT INTO", "INSERT"):  # of a split: the next branch
+        cursor.expect(",")
         found.append(_item(cursor, stops))
     return tuple(found)
 

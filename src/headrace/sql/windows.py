@@ -53,7 +53,7 @@ def window(cursor: Cursor) -> WindowClause:
     cursor.expect("[")
     spec = _spec(cursor)
     predicate = scalar(cursor, "a condition") if cursor.accept("WHERE") else None
-    cursor.expect("]", what=_after(spec), near=CLAUSES)
+    cursor.expect("]", what=_after(spec), near=() if cursor.at(*CLAUSES) else CLAUSES)
     return WindowClause(spec, predicate, cursor.since(start))
 
 
