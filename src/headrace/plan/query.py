@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from headrace.errors import QueryError
+from headrace.plan.joins import Join
 from headrace.plan.nodes import Node, WindowAggregate, WindowReport, base_streams, children
 from headrace.plan.stream import Bound, Stream
 
@@ -93,7 +94,7 @@ class Query:
 
 def has_window(node: Node) -> bool:
     """Whether any step keeps state."""
-    return isinstance(node, WindowAggregate | WindowReport) or any(map(has_window, children(node)))
+    return isinstance(node, WindowAggregate | WindowReport | Join) or any(map(has_window, children(node)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ def _onward(lowered: Lowered, layout: Layout, level: int) -> Onward:
     feeds = []
     for finish in lowered.feeds:
         name = finish.query.name
-        made = next(s for s in lowered.stages if name in (*(o.query for o in s.outputs), *(r.query for r in s.reports)))
+        made = next(s for s in lowered.stages if name in s.queries)
         if made.level == level:
             readers = tuple((source, layout.per_stage[s]) for s, source in parts_of(name, lowered.stages))
             feeds.append(Feed(name, finish.columns, readers))

@@ -210,7 +210,7 @@ class Buckets:
         if version is not None:
             found = kept().find(self.run, label, version)
             if found is not None:
-                found.reservoir.store = store
+                found.attach(store)
                 return found
         processor = TaskProcessor(stage, store, kept().chunks, (self.run, label))
         if version is not None:

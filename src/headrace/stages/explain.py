@@ -139,7 +139,7 @@ def _feed(name: str, lowered: Lowered) -> list[str]:
 
 
 def _queries(stage: Stage) -> list[str]:
-    return [*(o.query for o in stage.outputs), *(r.query for r in stage.reports)]
+    return list(stage.queries)
 
 
 def _metrics(stage: Stage) -> list[tuple[str, tuple[Metric, ...]]]:
