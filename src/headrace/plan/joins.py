@@ -15,6 +15,7 @@ from headrace.plan.windows import RangeWindow, RowsWindow, Window
 
 if TYPE_CHECKING:
     from headrace.plan.nodes import Node
+    from headrace.plan.stream import Stream
 
 DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
 KEY_HINT = "convert one of them with CAST"
@@ -97,7 +98,9 @@ class Join:
         if own != set(window.partition_by):
             keys = ", ".join(sorted(map(str, own)))
             hint = f"PARTITIONED BY {keys} goes with this ON" if own else "add an equality of the two streams to ON"
-            raise QueryError(f"{window} of a join is partitioned by what the streams are joined on, and by nothing else", hint=hint)
+            raise QueryError(
+                f"{window} of a join is partitioned by what the streams are joined on, and by nothing else", hint=hint
+            )
         for pair, keys_ in zip(self.on, self.keys, strict=True):
             if keys_[side] != pair[side] and base_type(keys_[side].type_in(node.schema)) == "DOUBLE":
                 raise QueryError(f"{window} cannot tell its partitions apart once {pair[side]} is a DOUBLE", hint=KEY_HINT)
@@ -132,6 +135,22 @@ def _common_decimal(left: str, right: str) -> str | None:
 
 def _as(expr: Expr, have: str, want: str) -> Expr:
     return expr if want in (have, UNKNOWN_TYPE) else Expr.of(f"CAST({expr} AS {want})")
+
+
+def check_bounded(node: Join, left: tuple[Stream, ...], right: tuple[Stream, ...]) -> None:
+    """Refuse what would keep rows for ever without saying so."""
+    for window, streams in zip(node.windows, (left, right), strict=True):
+        for stream in streams:
+            if stream.delay is None:
+                raise QueryError(
+                    f"stream {stream.name!r} declares no bound on disorder, so the rows of a join with it could never be let go",
+                    hint="add DELAY (for example DELAY 10 SECONDS, or DELAY 0 if it is in order) to CREATE STREAM",
+                )
+            if stream.keep is not None and not isinstance(window, RangeWindow):
+                raise QueryError(
+                    f"KEEP of stream {stream.name!r} does not end what {window} of a join holds",
+                    hint="give it [RANGE ..], or leave KEEP out",
+                )
 
 
 def join_bound(node: Join, slack: str, all_rows: bool) -> str:

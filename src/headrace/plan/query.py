@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from headrace.errors import QueryError
-from headrace.plan.joins import Join
+from headrace.plan.joins import Join, check_bounded
 from headrace.plan.nodes import Node, WindowAggregate, WindowReport, base_streams, children
 from headrace.plan.stream import Bound, Stream
 
@@ -78,6 +78,8 @@ class Query:
         """Refuse what could never emit, or would grow for ever without saying so."""
         if not has_window(self.node):
             return
+        for join in _joins(self.node):
+            check_bounded(join, base_streams(join.left), base_streams(join.right))
         for stream in base_streams(self.node):
             if stream.delay is None and stream.keep is None:
                 raise QueryError(
@@ -95,6 +97,11 @@ class Query:
 def has_window(node: Node) -> bool:
     """Whether any step keeps state."""
     return isinstance(node, WindowAggregate | WindowReport | Join) or any(map(has_window, children(node)))
+
+
+def _joins(node: Node) -> list[Join]:
+    own = [node] if isinstance(node, Join) else []
+    return [*own, *(join for child in children(node) for join in _joins(child))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,9 +39,7 @@ def plan(
     return spread(_tables(stage, output), old, new, removed, is_new, capacities)
 
 
-def spread(
-    tables: set[int] | None, old: Rows, new: Rows, removed: np.ndarray, is_new: np.ndarray, capacities: list[int]
-) -> Plan:
+def spread(tables: set[int] | None, old: Rows, new: Rows, removed: np.ndarray, is_new: np.ndarray, capacities: list[int]) -> Plan:
     """The rows that a change reaches: those with its keys in these tables; None: every row after it."""
     fresh, gone = is_new.nonzero()[0], removed.nonzero()[0]
     if len(fresh) == 0 and len(gone) == 0:

@@ -64,7 +64,9 @@ class Found:
 
     def of_events(self, chosen: np.ndarray) -> Found:
         """Pairs of some events, and all that the clock made; `chosen` is one flag per row of the zone."""
-        return self.take(np.flatnonzero((self.event < 0) | chosen[self.event])) if len(self) else self
+        keep = self.event < 0
+        keep[~keep] = chosen[self.event[~keep]]
+        return self if keep.all() else self.take(np.flatnonzero(keep))
 
     @staticmethod
     def none() -> Found:

@@ -40,9 +40,7 @@ class Striped:
 class Kept:
     """Rows by number. Beside the columns of the layout, each has 63 bits for its order key."""
 
-    def __init__(
-        self, layout: Layout, store: ChunkStore, cache: ChunkCache, owner: Hashable, chunk_rows: int, side: int
-    ) -> None:
+    def __init__(self, layout: Layout, store: ChunkStore, cache: ChunkCache, owner: Hashable, chunk_rows: int, side: int) -> None:
         """None yet."""
         self.layout = replace(layout, types=(*layout.types, np.int64))
         self.store = Striped(store, side)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import QueryError
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.schema import Field, Schema
+from headrace.plan.windows import RowsWindow
 from headrace.stages.flatten import Exprs, Flat, Flats, flatten
 from headrace.stages.program import JoinColumn, JoinProgram
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from headrace.plan.query import Query
     from headrace.plan.stream import Stream
     from headrace.stages.builder import StageBuilder
+    from headrace.stages.program import Stage
 
     TypeOf = Callable[[Expr, Schema], str]
     MakeBuilder = Callable[[tuple[Stream, ...], tuple[Exprs, ...] | None, object], StageBuilder]
@@ -30,7 +32,9 @@ def join_route(node: Join) -> tuple[Exprs, ...]:
     return tuple((*left.rewrite(a), *right.rewrite(b)) for a, b in node.keys)
 
 
-def lower_join(query: Query, node: Join, needed: set[str], type_of: TypeOf, make: MakeBuilder, width: Callable[[str], int]) -> Schema:
+def lower_join(
+    query: Query, node: Join, needed: set[str], type_of: TypeOf, make: MakeBuilder, width: Callable[[str], int]
+) -> Schema:
     """Put a join into its stage. Gives the columns of its results."""
     sides = flatten(node.left), flatten(node.right)
     flats = Flats((*sides[0].parts, *sides[1].parts))
@@ -81,5 +85,26 @@ def _check_types(node: Join, sides: tuple[Flats, Flats], type_of: TypeOf) -> Non
         types = [type_of(s.rewrite(e)[0], s.stream.schema) for s, e in zip(sides, (left, right), strict=True)]
         if types[0] != types[1]:
             raise QueryError(
-                f"{written[0]} and {written[1]} cannot be compared: {types[0]} and {types[1]}", hint="convert one of them with CAST"
+                f"{written[0]} and {written[1]} cannot be compared: {types[0]} and {types[1]}",
+                hint="convert one of them with CAST",
             )
+
+
+def why_one_bucket(node: Join, query: str) -> str:
+    """In words: why the rows of a join are not parted by key."""
+    if node.counts:
+        window = next(w for w in node.windows if isinstance(w, RowsWindow) and not w.partition_by)
+        return f"{window} of {query} counts the rows of the whole stream"
+    return f"the join of {query} has no equality between its two sides"
+
+
+def join_lines(stage: Stage) -> list[str]:
+    """In words: how the rows of a stage meet."""
+    join = stage.joins[0]
+    sides = [[s.name for s in stage.sources if (s.rank >= join.split) == right] for right in (False, True)]
+    lines = [f"{' and '.join(names)} {window}" for names, window in zip(sides, join.windows, strict=True)]
+    lines.append("a row walks back along the rows of its key on the other side, as far as their window reaches")
+    for side, preserved in enumerate(join.preserved):
+        if preserved:
+            lines.append(f"a row of {' and '.join(sides[side])} that has met none by then is shown when it leaves its window")
+    return lines
