@@ -96,7 +96,7 @@ class JoinIndex:
         """Put rows behind the others, and give the partners of those that are asked for: (row, number of its partner)."""
         base, oldest = (np.array([getattr(s, name) for s in self.sides], np.int64) for name in ("base", "oldest"))
         left, right = self.sides
-        return kernel.meet(
+        return kernel.meet(  # type: ignore[call-arg]
             rows.ts, rows.side, rows.key, rows.live, rows.place, ask, *left.arrays, *right.arrays, self.windows, base, oldest,
             self.count,
         )  # fmt: skip

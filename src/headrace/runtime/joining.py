@@ -37,7 +37,7 @@ _BELOW_CLOCK = np.int64(CLOCK_PLACE - 1)
 
 @dataclass(slots=True)
 class Found:
-    """Joined rows: order key, the numbers of the rows of both sides (-1: NULL), the later row in the zone, what is new of them."""
+    """Joined rows: order key, the numbers of the rows of both sides (-1: NULL), the later row in the zone."""
 
     ts: np.ndarray
     high: np.ndarray
@@ -71,8 +71,8 @@ class Found:
     @staticmethod
     def none() -> Found:
         """Nothing."""
-        empty = np.empty(0, np.int64)
-        return Found(*[empty] * 7, np.empty(0, np.bool_))
+        none = np.empty(0, np.int64)
+        return Found(none, none, none, none, none, none, none, np.empty(0, np.bool_))
 
 
 @dataclass(slots=True)
@@ -227,10 +227,10 @@ class Joining:
             near = np.flatnonzero(number >= zone.first[side])
             changed[near] = zone.changed[zone.of_side[side][number[near] - zone.first[side]]]
             nothing = np.full(n, -1, np.int64)
-            sides = (number, nothing) if side == 0 else (nothing, number)
+            left, right = (number, nothing) if side == 0 else (nothing, number)
             time = index.ts[at] + int(self.index.windows[3 * side + 1])
             clock = np.full(n, CLOCK_PLACE, np.int64)
-            out = out.append(Found(time, clock, np.zeros(n, np.int64), index.place[at], *sides, nothing, changed))
+            out = out.append(Found(time, clock, np.zeros(n, np.int64), index.place[at], left, right, nothing, changed))
         return out
 
     # ---- what leaves ----------------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ class Kept:
 
     def gather(self, number: np.ndarray, wanted: list[int], zone: Rows, places: np.ndarray) -> list[np.ndarray]:
         """Columns of rows by number; those that are not here yet lie in the zone at `places`, in their order."""
-        out = [np.empty(len(number), self.layout.types[w]) for w in wanted]
+        out: list[np.ndarray] = [np.empty(len(number), self.layout.types[w]) for w in wanted]
         count = self.reservoir.count
         near = np.flatnonzero(number >= count)
         for column, w in zip(out, wanted, strict=True):

@@ -28,7 +28,9 @@ ABSENT = {
     "LATERAL": "there is no LATERAL here",
 }
 PHRASES = tuple(sorted((p for p in JOINS if p != ","), key=len, reverse=True))
-SEVERAL = "put the first join into brackets and give its result a window: FROM (SELECT .. FROM a [..] JOIN b [..] ON ..) [RANGE ..] AS x JOIN c [..]"
+SEVERAL = (
+    "give the result of the first a window of its own: FROM (SELECT .. FROM a [..] JOIN b [..] ON ..) [RANGE ..] x JOIN c [..]"
+)
 
 
 def joined(cursor: Cursor, start: int, first: From, read: Callable[[Cursor], From], clauses: tuple[str, ...]) -> From | Joined:

@@ -96,7 +96,7 @@ class Scope:
             tree = exp.Dot(this=tree if isinstance(tree, exp.Dot) else exp.paren(tree), expression=part.copy())
         return tree
 
-    def own(self, parts: list[exp.Identifier], where: Span) -> list[exp.Identifier]:  # noqa: ARG002 - where there are several
+    def own(self, parts: list[exp.Identifier], where: Span) -> list[exp.Identifier]:
         """The parts of a name without the stream in front."""
         return parts[1:] if len(parts) > 1 and parts[0].name.lower() in map(str.lower, self.qualifiers) else parts
 

@@ -52,10 +52,9 @@ def lower_join(
                 kind = type_of(flat.column(field.name)[0], flat.stream.schema)
                 exprs = _one_side(sides, side, flat.column(field.name), kind)
                 columns.append(JoinColumn(field.name, kind, side, builder.shown(exprs, kind)))
-    builder.joins.append(JoinProgram(
-        query.name, query.emit, sum(width(s.name) for s in sides[0].streams), key, builder.row(builder.masks(known)), node.windows,
-        node.kind.preserved, tuple(columns),
-    ))  # fmt: skip
+    live, split = builder.row(builder.masks(known)), sum(width(s.name) for s in sides[0].streams)
+    shown = JoinProgram(query.name, query.emit, split, key, live, node.windows, node.kind.preserved, tuple(columns))
+    builder.joins.append(shown)
     return Schema(tuple(Field(c.name, c.type) for c in columns))
 
 

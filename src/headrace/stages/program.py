@@ -253,7 +253,7 @@ class Stage:
     @property
     def queries(self) -> tuple[str, ...]:
         """Whose rows it makes."""
-        return tuple(part.query for part in (*self.outputs, *self.reports, *self.joins))
+        return (*(o.query for o in self.outputs), *(r.query for r in self.reports), *(j.query for j in self.joins))
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
