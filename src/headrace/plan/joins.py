@@ -141,6 +141,8 @@ def check_bounded(node: Join, left: tuple[Stream, ...], right: tuple[Stream, ...
     """Refuse what would keep rows for ever without saying so."""
     for window, streams in zip(node.windows, (left, right), strict=True):
         for stream in streams:
+            if stream.static:
+                continue  # it does not grow
             if stream.delay is None:
                 raise QueryError(
                     f"stream {stream.name!r} declares no bound on disorder, so the rows of a join with it could never be let go",

@@ -114,6 +114,7 @@ class Stream:
     end_after: int | None = None
     keep: int | None = None
     unique: Unique | None = None
+    static: bool = False  # a table: all of it is there before anything else begins
     doc: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -139,7 +140,7 @@ class Stream:
 
     def __str__(self) -> str:
         """One line for explain."""
-        parts = [f"Stream {self.name} {self.schema} FROM {self.source}"]
+        parts = [f"{'Table' if self.static else 'Stream'} {self.name} {self.schema} FROM {self.source}"]
         if self.timestamp is not None:
             parts.append(f"TIMESTAMP BY {self.timestamp}")
         match self.delay:

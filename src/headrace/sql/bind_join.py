@@ -11,6 +11,7 @@ from headrace.errors import unknown
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.joins import KEY_HINT, Join, JoinKind, common_type
 from headrace.plan.nodes import Filter, Node, Project
+from headrace.plan.query import is_table
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow, Window
 from headrace.sql.scope import Scope, place
 from headrace.sql.syntax import FromStream, RangeSpec, RowsSpec, Select, UnboundedSpec
@@ -93,7 +94,9 @@ def bind_join(
     sides, nodes = _tell_apart(names, nodes)
     columns = replace(nodes[0].schema, fields=nodes[0].schema.fields + nodes[1].schema.fields)
     scope = JoinScope(text, columns, tuple(n for n in names if n), later=later, sides=sides)
-    windows = [_window(side, scope, named) for side, named in zip((source.left, source.right), sides, strict=True)]
+    tables = [is_table(node) for node in nodes]
+    both = zip((source.left, source.right), sides, (tables, tables[::-1]), strict=True)
+    windows = [_window(side, scope, named, *facts) for side, named, facts in both]
     on, rest = _conditions(source.on, "ON", nodes, scope)
     above: list[Expr] = []
     if any(kind.preserved):
@@ -151,8 +154,12 @@ def _free(name: str, taken: set[str]) -> str:
     return name
 
 
-def _window(side: From, scope: JoinScope, named: Named) -> Window:
+def _window(side: From, scope: JoinScope, named: Named, table: bool, with_table: bool) -> Window:
     clause = side.window
+    if clause is None and table:
+        return UnboundedWindow()
+    if clause is None and with_table:
+        return RangeWindow(1)  # rows of a table never come later, so a row need not wait for them
     if clause is None:
         raise scope.text.error("a stream that is joined needs a window", side.span, hint=WINDOW_HINT)
     with scope.text.at(clause.span):

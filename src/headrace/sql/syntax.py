@@ -202,6 +202,7 @@ class CreateStream:
     source: Source
     source_span: Span
     timing: Timing
+    table: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ class Cuts:
 
     def add(self, node: Node, columns: Schema) -> None:
         """A feed is lowered, and has these columns."""
-        streams = base_streams(node)
+        streams = [s for s in base_streams(node) if not s.static]
         keeps, delays = [s.keep for s in streams], [s.delay for s in streams]
         bounded = [d for d in delays if isinstance(d, int)]
         self.streams[node] = Stream(

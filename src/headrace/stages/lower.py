@@ -84,7 +84,9 @@ class Lowered:
 
 def disorder_of(stream: Stream) -> Disorder:
     """What the stages need to know of a stream's order."""
-    return Disorder(stream.delay, stream.single_partition, stream.idle, stream.ahead, stream.end_after, stream.keep)
+    return Disorder(
+        stream.delay, stream.single_partition, stream.idle, stream.ahead, stream.end_after, stream.keep, stream.static
+    )
 
 
 class _Lowering:

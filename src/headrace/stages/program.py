@@ -210,6 +210,7 @@ class Disorder:
     ahead: int | None = None
     end_after: int | None = None
     keep: int | None = None
+    static: bool = False  # complete before anything begins
 
 
 @dataclass(frozen=True, slots=True)
