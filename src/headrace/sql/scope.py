@@ -113,11 +113,16 @@ class Scope:
     def _unknown(self, part: exp.Expr, where: Span, *, qualified: bool) -> Exception:
         name = part.name
         if qualified:
-            return self.text.error(unknown("stream or column", name, (*self.qualifiers, *self.schema.names)), place(part, where))
+            return self.text.error(unknown("stream or column", name, (*self.qualifiers, *self.names)), place(part, where))
         hint = None
         if name.lower() in self.later:
             hint = f"{name} is a name of the SELECT, which this clause comes before: repeat the expression"
-        return self.text.error(unknown("column", name, self.schema.names), place(part, where), hint=hint)
+        return self.text.error(unknown("column", name, self.names), place(part, where), hint=hint)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, as a user calls them."""
+        return self.schema.names
 
     def _hint(self) -> str:
         return f"streams read here: {', '.join(self.qualifiers) or 'none'}"
