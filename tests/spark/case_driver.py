@@ -15,6 +15,7 @@ import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
 from headrace.plan.arrival import by_arrival
+from headrace.plan.joins import Join
 from headrace.plan.nodes import Late, Merge, Node, Rejected, Scan
 from headrace.plan.query import FileSink, Query, Script
 from headrace.plan.schema import Schema
@@ -42,6 +43,8 @@ def over(node: Node, streams: dict[str, Stream]) -> Node:
             return Rejected(streams[stream.name])
         case Merge(inputs=inputs):
             return Merge(tuple(over(child, streams) for child in inputs))
+        case Join(left=left, right=right):
+            return replace(node, left=over(left, streams), right=over(right, streams))
     return replace(node, input=over(node.input, streams))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.api import run
 from headrace.api.aggregates import Call
 from headrace.api.frames import Frames, schema_of
+from headrace.api.joins import joined
 from headrace.api.texts import bind, condition, duration, named, read
 from headrace.api.windows import Size, Written, bind_window, names
 from headrace.errors import QueryError, unknown
@@ -23,7 +24,7 @@ from headrace.sql.errors import Text
 from headrace.sql.scope import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import timedelta
 
     from headrace.api.windows import WindowLike
@@ -131,6 +132,20 @@ class Windowed:
         for key in keys:
             bind(key, self.stream.node.schema, "group_by")
         return replace(self, keys=self.keys + keys)
+
+    def join(self, other: Windowed, on: str | Sequence[str] | Mapping[str, str] = (), how: str = "inner") -> Stream:
+        """Pairs of rows that meet in their windows: `how` is inner, left, right or full.
+
+        `on` names columns that both have, or maps expressions of this stream to those of the other. Columns of the other stream
+        whose names are taken begin with `right_`.
+        """
+        for side in (self, other):
+            if side.keys or side.predicate is not None:
+                raise QueryError(
+                    "a window that is joined has no where or group_by", hint="call where on the stream, before window"
+                )
+        node = joined((self.stream.node, self.of), (other.stream.node, other.of), on, how)
+        return Stream(node, {**self.stream.frames, **other.stream.frames})
 
     def agg(self, *carry: str, **aggregates: Call | str) -> Stream:
         """One row per event: the keys, columns or expressions of the event (`carry`), and the aggregates.

@@ -113,3 +113,29 @@ def hash_columns(columns: list[pa.Array], rows: int) -> tuple[np.ndarray, np.nda
 def _as_text(column: pa.Array) -> pa.Array:
     """Arrays and structs are told apart by their text; keys of such types are rare and need not be fast."""
     return pa.array([None if v is None else repr(v) for v in column.to_pylist()], pa.large_string()).cast(pa.large_binary())
+
+
+@nb.njit(s.nothing(s.ints, s.ints, s.ints, s.ints, s.INTS), cache=True)
+def _places(ts: np.ndarray, high: np.ndarray, low: np.ndarray, sub: np.ndarray, out: np.ndarray) -> None:
+    lane = np.uint64(0x9E3779B97F4A7C15)
+    for i in range(len(ts)):
+        h = _mix(np.uint64(ts[i]) + lane)
+        h = _mix((h ^ np.uint64(high[i])) * lane)
+        h = _mix((h ^ np.uint64(low[i])) * lane)
+        h = _mix((h ^ np.uint64(sub[i])) * lane)
+        out[i] = np.int64(h >> np.uint64(1))
+
+
+def place_hashes(ts: np.ndarray, high: np.ndarray, low: np.ndarray, sub: np.ndarray | None) -> np.ndarray:
+    """63 bits for the order key of every row."""
+    out = np.empty(len(ts), np.int64)
+    _places(ts, high, low, np.zeros(len(ts), np.int64) if sub is None else sub, out)
+    return out
+
+
+def pair_hashes(place: np.ndarray, sub: np.ndarray | None) -> np.ndarray:
+    """The fourth part of the order key of pairs: `place` is that of the earlier row, `sub` the fourth part of the later one."""
+    if sub is None or not sub.any():
+        return place
+    none = np.zeros(len(place), np.int64)
+    return np.where(sub == 0, place, place_hashes(place, sub, none, none))

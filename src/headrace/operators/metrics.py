@@ -13,7 +13,7 @@ from headrace.kernels.ordered import from_ordered
 from headrace.plan.aggregates import base_type, decimal_parts
 from headrace.plan.arrow import arrow_type
 from headrace.runtime.tables import KeyTable, ValueTable
-from headrace.stages.program import Metric, Stage, TallyKind, VectorKind
+from headrace.stages.program import Metric, Stage, TallyKind, Vector, VectorKind
 
 if TYPE_CHECKING:
     from headrace.operators.tally import Reading
@@ -89,23 +89,35 @@ def _within(words: np.ndarray, precision: int) -> np.ndarray:
 
 def to_arrow(stage: Stage, metric: Metric, column: MetricColumn, tables: list[KeyTable]) -> pa.Array:
     """A result column in its Arrow type."""
-    kind = arrow_type(metric.type)
     vector = stage.vectors[stage.tallies[metric.tally].vector]
     if metric.function == "QUEUE" and vector.kind is VectorKind.NUMBERED:
-        assert vector.table is not None
-        table = tables[vector.table]
-        assert isinstance(table, ValueTable)
-        return _cast(table.lookup(column.words, column.valid), kind)
+        return kept_to_arrow(vector, metric.type, column, tables)
+    return _plain(vector.kind, metric.type, column)
+
+
+def kept_to_arrow(vector: Vector, kind: str, column: MetricColumn, tables: list[KeyTable]) -> pa.Array:
+    """Values that were kept to be shown, in their Arrow type."""
+    if vector.kind is not VectorKind.NUMBERED:
+        return _plain(vector.kind, kind, column)
+    assert vector.table is not None
+    table = tables[vector.table]
+    assert isinstance(table, ValueTable)
+    return _cast(table.lookup(column.words, column.valid), arrow_type(kind))
+
+
+def _plain(values: VectorKind, spark_type: str, column: MetricColumn) -> pa.Array:
+    """Values that are their own words."""
+    kind = arrow_type(spark_type)
     if pa.types.is_decimal(kind):
         return _decimals(column, kind)
     words = column.words
     mask = None if column.valid.all() else ~column.valid
     if pa.types.is_floating(kind):
-        floats = from_ordered(words) if vector.kind is VectorKind.ORDERED else words.view(np.float64)
+        floats = from_ordered(words) if values is VectorKind.ORDERED else words.view(np.float64)
         return _cast(pa.array(floats, pa.float64(), mask=mask), kind)
     if pa.types.is_boolean(kind):
         return pa.array(words != 0, mask=mask)
-    if base_type(metric.type) == "DATE":
+    if base_type(spark_type) == "DATE":
         return pa.array(words.astype(np.int32), pa.int32(), mask=mask).cast(kind)
     return _cast(pa.array(words, pa.int64(), mask=mask), kind)
 

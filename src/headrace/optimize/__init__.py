@@ -10,6 +10,7 @@ from headrace.optimize.merge_filters import merge_filters
 from headrace.optimize.merge_projects import merge_projects
 from headrace.optimize.merge_windows import merge_windows
 from headrace.optimize.prune import prune
+from headrace.optimize.push_into_join import push_into_join
 from headrace.optimize.pushdown_where import pushdown_where
 from headrace.optimize.rewrite import Rule
 from headrace.optimize.share_aggregates import share_aggregates
@@ -19,6 +20,7 @@ from headrace.plan.nodes import Node
 RULES: tuple[Rule, ...] = (
     pushdown_where,
     merge_filters,
+    push_into_join,
     merge_windows,
     share_aggregates,
     merge_projects,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from headrace.plan.joins import Join
 from headrace.plan.nodes import Filter, Merge, Node, Project, WindowAggregate, WindowReport
 
 Rule = Callable[[Node], Node]
@@ -19,4 +20,8 @@ def bottom_up(node: Node, change: Rule) -> Node:
         case Merge(inputs=inputs):
             changed = tuple(bottom_up(child, change) for child in inputs)
             return change(node if changed == inputs else Merge(changed))
+        case Join(left=left, right=right):
+            sides = bottom_up(left, change), bottom_up(right, change)
+            same = sides[0] is left and sides[1] is right
+            return change(node if same else replace(node, left=sides[0], right=sides[1]))
     return change(node)

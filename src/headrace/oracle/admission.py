@@ -10,7 +10,7 @@ from typing import Any
 
 from headrace.errors import QueryError
 from headrace.plan.stream import Stream
-from headrace.plan.time import END_OF_TIME, START_OF_TIME
+from headrace.plan.time import END_OF_TIME, START_OF_TIME, TABLE_TIME
 from headrace.testing.rows import MAX_TIME, MIN_TIME, Row, group_value, normal_rows, to_micros
 from headrace.testing.scalar import evaluate
 
@@ -78,7 +78,7 @@ class Admission:
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.partitions: dict[int, Partition] = {}
-        self.frontier = START_OF_TIME
+        self.frontier = END_OF_TIME if stream.static else START_OF_TIME
         self.last = START_OF_TIME
 
     def push(self, batch: Batch) -> Outcome:
@@ -134,6 +134,8 @@ class Admission:
 
     def _is_late(self, ts: int, partition: Partition) -> bool:
         """Behind the frontier at the start of the batch, or behind what its own partition has shown by now."""
+        if self.stream.static:
+            return False  # a table was there before anything began
         if self.frontier == END_OF_TIME:
             return True  # the stream has ended
         delay = self.stream.delay
@@ -158,6 +160,8 @@ class Admission:
 
 def event_times(stream: Stream, rows: Sequence[Row], now: int) -> list[int | str]:
     """For every row its time in microseconds, or the reason why it has none."""
+    if stream.static:
+        return [TABLE_TIME] * len(rows)
     if stream.timestamp is None:
         return [now] * len(rows)
     return [_event_time(stream, value) for (value,) in evaluate((stream.timestamp,), stream.schema, rows)]

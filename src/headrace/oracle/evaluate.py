@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from headrace.oracle.admission import Admission, Batch, Event, Key, Outcome, Rejection, unique
 from headrace.oracle.calls import Call, groups
+from headrace.oracle.joins import joined
 from headrace.oracle.reports import reports
+from headrace.plan.joins import Join
 from headrace.plan.nodes import (
     Filter,
     Late,
@@ -50,6 +52,8 @@ def results(node: Node, rows: Rows | Sequence[tuple[Key, Row]], clock: Clock = E
             return list(rows[stream.name])
         case Merge():
             return merged(node, rows, clock)
+        case Join(left=left, right=right):
+            return joined(node, results(left, rows, clock), results(right, rows, clock), _clock_of(node, clock)[0])
         case Filter(input=below, predicate=predicate):
             found = results(below, rows, clock)
             keep = holds(predicate, below.schema, [row for _, row in found])

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.kernels.hashing import hash_columns
+import numpy as np
+
+from headrace.kernels.hashing import hash_columns, pair_hashes, place_hashes
 from headrace.plan.schema import Field, Schema
 from headrace.testing.rows import Row, batch_of_rows
 
@@ -25,3 +27,15 @@ def group_places(types: Sequence[str], rows: Sequence[Row]) -> list[int]:
 def mixed(place: int, mark: int) -> int:
     """A place that also tells apart the looks that one row lets happen."""
     return (place + mark * 0x9E3779B97F4A7C15) % 2**63
+
+
+def row_place(key: tuple[int, ...]) -> int:
+    """What stands for the order key of a row where it is the last part of another."""
+    ts, high, low, sub = (np.array([part], np.int64) for part in (*key, 0)[:4])
+    return int(place_hashes(ts, high, low, sub)[0])
+
+
+def pair_place(earlier: tuple[int, ...], later: tuple[int, ...]) -> int:
+    """What tells the pairs of one row apart: the key of the other row."""
+    sub = later[3] if len(later) > 3 else 0
+    return int(pair_hashes(np.array([row_place(earlier)], np.int64), np.array([sub], np.int64))[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace.plan.joins import Join
 from headrace.plan.nodes import Node, WindowAggregate, WindowReport, children, retracts, state_bound
 
 
@@ -23,6 +24,6 @@ def _lines(node: Node, *, facts: bool) -> list[str]:
 
 def _facts(node: Node) -> list[str]:
     found = [f"gives {node.schema}" + (", which can be taken back" if retracts(node) else ", for good")]
-    if isinstance(node, WindowAggregate | WindowReport):
+    if isinstance(node, WindowAggregate | WindowReport | Join):
         found.append(f"keeps {state_bound(node)}")
     return found

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from headrace.errors import QueryError
 from headrace.plan.aggregates import Aggregate, result_type
 from headrace.plan.expr import Expr
+from headrace.plan.joins import Join, join_bound
 from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import Bound, Stream
 from headrace.plan.time import format_duration
@@ -248,7 +249,7 @@ def policy_exprs(node: WindowReport) -> tuple[Expr, ...]:
     return tuple(dict.fromkeys(found))
 
 
-Node = Scan | Late | Rejected | Filter | Project | Merge | WindowAggregate | WindowReport
+Node = Scan | Late | Rejected | Filter | Project | Merge | Join | WindowAggregate | WindowReport
 
 
 def _result(call: Aggregate, columns: Schema) -> Field:
@@ -287,6 +288,8 @@ def children(node: Node) -> tuple[Node, ...]:
             return (node.input,)
         case Merge(inputs=inputs):
             return inputs
+        case Join(left=left, right=right):
+            return left, right
 
 
 def retracts(node: Node) -> bool:
@@ -303,6 +306,9 @@ def retracts(node: Node) -> bool:
             return retracts(node.input)
         case Merge(inputs=inputs):
             return any(map(retracts, inputs))
+        case Join():
+            moving = any(isinstance(w, RowsWindow) for w in node.windows)
+            return moving or any(node.kind.preserved) or any(map(retracts, children(node)))
 
 
 def _slack(streams: tuple[Stream, ...]) -> str:
@@ -321,6 +327,9 @@ def state_bound(node: Node) -> str:
             return state_bound(node.input)
         case Merge(inputs=inputs):
             return state_bound(inputs[0])
+        case Join():
+            streams = base_streams(node)
+            return join_bound(node, _slack(streams), any(s.delay is Bound.UNBOUNDED for s in streams))
         case WindowAggregate(window=window) | WindowReport(window=window):
             streams = base_streams(node)
             stream, delays = streams[0], [s.delay for s in streams]

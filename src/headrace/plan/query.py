@@ -6,8 +6,21 @@ from dataclasses import dataclass
 from enum import Enum
 
 from headrace.errors import QueryError
-from headrace.plan.nodes import Node, WindowAggregate, WindowReport, base_streams, children
+from headrace.plan.joins import Join, check_bounded
+from headrace.plan.nodes import (
+    Filter,
+    Late,
+    Node,
+    Project,
+    Rejected,
+    Scan,
+    WindowAggregate,
+    WindowReport,
+    base_streams,
+    children,
+)
 from headrace.plan.stream import Bound, Stream
+from headrace.plan.windows import UnboundedWindow
 
 
 class Emit(Enum):
@@ -75,9 +88,14 @@ class Query:
 
     def __post_init__(self) -> None:
         """Refuse what could never emit, or would grow for ever without saying so."""
+        refuse_tables(self.node)
         if not has_window(self.node):
             return
+        for join in _joins(self.node):
+            check_bounded(join, base_streams(join.left), base_streams(join.right))
         for stream in base_streams(self.node):
+            if stream.static:
+                continue
             if stream.delay is None and stream.keep is None:
                 raise QueryError(
                     f"stream {stream.name!r} declares no bound on disorder, "
@@ -93,7 +111,40 @@ class Query:
 
 def has_window(node: Node) -> bool:
     """Whether any step keeps state."""
-    return isinstance(node, WindowAggregate | WindowReport) or any(map(has_window, children(node)))
+    return isinstance(node, WindowAggregate | WindowReport | Join) or any(map(has_window, children(node)))
+
+
+def refuse_tables(node: Node) -> None:
+    """A table has no time of its own: it is read where a stream is joined with it, and nowhere else."""
+    match node:
+        case Scan(stream=stream) | Late(stream=stream) | Rejected(stream=stream):
+            if stream.static:
+                raise QueryError(f"table {stream.name!r} is not a stream", hint=f"read it in a join: .. JOIN {stream.name} ON ..")
+            return
+        case Join():
+            tables = [is_table(side) for side in children(node)]
+            if all(tables):
+                raise QueryError("two tables have no stream between them whose rows could meet theirs")
+            for side, table, window in zip(children(node), tables, node.windows, strict=True):
+                if table and not isinstance(window, UnboundedWindow):
+                    raise QueryError(f"the rows of a table do not leave, so {window} has no meaning", hint="leave the window out")
+                if not table:
+                    refuse_tables(side)
+            return
+    for child in children(node):
+        refuse_tables(child)
+
+
+def is_table(node: Node) -> bool:
+    """Whether the rows are those of a table, one by one."""
+    while isinstance(node, Filter | Project):
+        node = node.input
+    return isinstance(node, Scan) and node.stream.static
+
+
+def _joins(node: Node) -> list[Join]:
+    own = [node] if isinstance(node, Join) else []
+    return [*own, *(join for child in children(node) for join in _joins(child))]
 
 
 @dataclass(frozen=True, slots=True)

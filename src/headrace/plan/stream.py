@@ -115,6 +115,7 @@ class Stream:
     keep: int | None = None
     unique: Unique | None = None
     reads: str | None = None  # the stream whose rows it has, where that is another one
+    static: bool = False  # a table: all of it is there before anything else begins
     doc: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -145,7 +146,7 @@ class Stream:
 
     def __str__(self) -> str:
         """One line for explain."""
-        parts = [f"Stream {self.name} {self.schema} FROM {self.source}"]
+        parts = [f"{'Table' if self.static else 'Stream'} {self.name} {self.schema} FROM {self.source}"]
         if self.timestamp is not None:
             parts.append(f"TIMESTAMP BY {self.timestamp}")
         match self.delay:

@@ -32,6 +32,7 @@ SHORT_UNITS = {"us": "microsecond", "ms": "millisecond", "s": "second", "sec": "
 # adding or taking off a window never overflows.
 END_OF_TIME = 2**62
 START_OF_TIME = -(2**62)
+TABLE_TIME = -(2**61)  # when the rows of a table are there: before every event
 
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
 

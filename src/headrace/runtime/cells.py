@@ -19,11 +19,11 @@ from headrace.plan.time import START_OF_TIME
 from headrace.runtime.clock import Segment
 from headrace.runtime.pack import Placed, route
 from headrace.runtime.processor import Arrivals
+from headrace.runtime.rows import SOURCE_BITS
 from headrace.runtime.zone import empty_batch
 from headrace.stages.program import Stage
 
 _NARROW = 1 << 32
-SOURCE_BITS = 50  # below them there is room for a time in milliseconds, or a partition
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
-from headrace.stages.program import Disorder, Stage
+from headrace.stages.program import Disorder, Source, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,14 +169,37 @@ class Follower:
         return Follower(self.source, state["frontier"], state["final_before"], state["latest"], state["last"])
 
 
+@dataclass(slots=True)
+class Ended:
+    """The clock of a table, which was complete before anything began."""
+
+    frontier: int = END_OF_TIME
+    final_before: int = END_OF_TIME
+    latest: int = END_OF_TIME
+    last: int = START_OF_TIME
+
+    def thresholds(self, header: Header) -> np.ndarray:
+        """Nothing of it is late."""
+        return np.full(len(header.segments), START_OF_TIME, np.int64)
+
+    def advance(self, header: Header) -> None:
+        """It stands where it stood."""
+
+    def dump(self) -> dict[str, object]:
+        """There is nothing to remember."""
+        return {}
+
+    def load(self, state: dict) -> Ended:
+        """There was nothing to remember."""
+        return self
+
+
 class Clocks:
     """The clocks of all sources of a stage. Together they are as far as the one that is furthest behind."""
 
     def __init__(self, stage: Stage) -> None:
         """At the beginning of time."""
-        self.sources: list[Clock | Follower] = [
-            Follower(i) if source.follows else Clock(source.disorder) for i, source in enumerate(stage.sources)
-        ]
+        self.sources: list[Clock | Follower | Ended] = [_clock_of(i, source) for i, source in enumerate(stage.sources)]
         self._one = len(self.sources) == 1
 
     @property
@@ -224,8 +247,14 @@ class Clocks:
     def load(self, state: list[dict]) -> None:
         """What was dumped."""
         self.sources = [
-            c.load(s) if isinstance(c, Follower) else Clock.load(c.disorder, s) for c, s in zip(self.sources, state, strict=True)
+            Clock.load(c.disorder, s) if isinstance(c, Clock) else c.load(s) for c, s in zip(self.sources, state, strict=True)
         ]
+
+
+def _clock_of(number: int, source: Source) -> Clock | Follower | Ended:
+    if source.follows:
+        return Follower(number)
+    return Ended() if source.disorder.static else Clock(source.disorder)
 
 
 def _of_source(header: Header, number: int) -> Header:

@@ -36,13 +36,17 @@ def plan(
     stage: Stage, output: Output, old: Rows, new: Rows, removed: np.ndarray, is_new: np.ndarray, capacities: list[int]
 ) -> Plan:
     """The rows to read for one output."""
+    return spread(_tables(stage, output), old, new, removed, is_new, capacities)
+
+
+def spread(tables: set[int] | None, old: Rows, new: Rows, removed: np.ndarray, is_new: np.ndarray, capacities: list[int]) -> Plan:
+    """The rows that a change reaches: those with its keys in these tables; None: every row after it."""
     fresh, gone = is_new.nonzero()[0], removed.nonzero()[0]
     if len(fresh) == 0 and len(gone) == 0:
         return nothing()
     first_old = min(_before(fresh, is_new), int(gone[0]) if len(gone) else len(old))
     if first_old >= len(old):  # everything came after what was there: nothing said before can change
         return Plan(np.empty(0, np.int64), fresh)
-    tables = _tables(stage, output)
     maybe_old = np.zeros(len(old) - first_old, np.bool_)
     maybe_new = np.zeros(len(new) - first_old, np.bool_)
     if tables is None:

@@ -19,6 +19,7 @@ from headrace.runtime import dirty
 from headrace.runtime.clock import Clocks, Header
 from headrace.runtime.evaluate import Evaluator
 from headrace.runtime.intake import Intake, all_true
+from headrace.runtime.joining import Joining
 from headrace.runtime.reporting import Reporting, Times
 from headrace.runtime.reservoir import CHUNK_ROWS, ChunkCache, ChunkStore, Reservoir, Run
 from headrace.runtime.rows import Layout, Rows
@@ -98,6 +99,16 @@ class TaskProcessor:
         self.lives = lives_of(stage, self.tables, self.layout)
         self.evaluator.lives = {lives.index: lives for lives in self.lives}
         self.kept = np.zeros(0, np.bool_)  # with UNIQUE: which rows of the zone count
+        self.joining: Joining | None = None
+        if stage.joins:
+            self.joining = Joining(stage, self.layout, self.tables, store, self.cache, owner, chunk_rows)
+
+    def attach(self, store: ChunkStore) -> None:
+        """Go on with another handle to the same chunks."""
+        self.reservoir.store = store
+        if self.joining is not None:
+            for kept in self.joining.kept:
+                kept.store.store = store
 
     def process(self, header: Header, arrivals: Arrivals | None) -> Result:
         """Take in a batch (or one event), and give what leaves because of it."""
@@ -107,7 +118,9 @@ class TaskProcessor:
         self.clock.advance(header)
         times = Times(*before, self.clock.frontier, self.clock.latest)
         fresh = self._admit(arrivals, bounds, result) if arrivals is not None and len(arrivals) else None
-        if self.stage.reports or any(not o.late for o in self.stage.outputs):
+        if self.joining is not None:
+            self._join(self.joining, fresh, result, times)
+        elif self.stage.reports or any(not o.late for o in self.stage.outputs):
             if self.stage.windows or self.uniques is not None:
                 self._evaluate(fresh, result, times)
             else:
@@ -179,6 +192,19 @@ class TaskProcessor:
         """Results of a query at times below this are final. What the clock makes at its own time may still come."""
         timed = any(r.query == query and not r.by_rows for r in self.stage.reports)
         return self.clock.frontier if timed else self.clock.final_before
+
+    # ---- joins ----------------------------------------------------------------------------------------------------
+
+    def _join(self, joining: Joining, fresh: Arrivals | None, result: Result, times: Times) -> None:
+        old, new, removed, is_new = self._merge(fresh)
+        final = self._final_rows(new)
+        result.changes += joining.run(old.rows, new.rows, removed, is_new, final, times)
+        if self.stage.signed:
+            self._let_go(old, removed)
+        for columns in joining.settle(self.clock.frontier):
+            self.evaluator.touch(columns)
+            self.evaluator.release(columns)
+        self.zone = new.slice(final, len(new)) if final else new
 
     # ---- queries with windows -------------------------------------------------------------------------------------
 

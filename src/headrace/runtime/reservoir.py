@@ -178,6 +178,13 @@ class Reservoir:
             runs.append(Run(row, self.open.ts[start:end], [c[start:end] for c in self.open.columns]))
         return runs
 
+    def around(self, row: int) -> Run:
+        """The chunk that holds this row."""
+        if row >= self.open.first:
+            return self.open
+        index = int(self.first.searchsorted(row, side="right")) - 1
+        return Run(int(self.first[index]), *self._chunk(index))
+
     def drop_before(self, row: int) -> None:
         """Let go of chunks whose rows all lie before this one. The open chunk is cut too."""
         ends = np.append(self.first[1:], self.open.first)

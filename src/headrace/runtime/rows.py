@@ -9,6 +9,7 @@ import numpy as np
 from headrace.changes.changes import joined_subs
 from headrace.stages.program import Stage, Vector, VectorKind
 
+SOURCE_BITS = 50  # of the high half of a place: below them there is room for a time in milliseconds, or a partition
 VALUE_TYPES: dict[VectorKind, tuple[type, ...]] = {
     VectorKind.ROW: (),
     VectorKind.DOUBLE: (np.float64,),

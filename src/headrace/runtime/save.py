@@ -54,6 +54,7 @@ def save(processor: TaskProcessor, pages: PageStore) -> bytes:
     }
     head |= {f"reservoir.{k}": v for k, v in processor.reservoir.dump().items()}
     head |= {f"zone.{k}": v for k, v in zones.dump(processor.zone).items()}
+    head |= processor.joining.dump() if processor.joining is not None else {}
     head["kept"] = processor.kept.view(np.uint8)
     for i, keys in enumerate(processor.tables):
         if isinstance(keys, ValueTable):
@@ -83,6 +84,8 @@ def load(processor: TaskProcessor, head: bytes, pages: PageStore) -> None:
     for i, count in enumerate(state["counts"]):
         _load_table(processor, i, count, state, decoded)
     evaluator.grow()
+    if processor.joining is not None:
+        processor.joining.load([_part(state, f"join{side}") for side in (0, 1)])
     if processor.uniques is not None:
         processor.uniques.grow()
     for lives in processor.lives:

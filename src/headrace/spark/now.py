@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 def needs_now(stream: Stream) -> bool:
     """Whether anything depends on when rows come, not only on what they say."""
-    return stream.timestamp is None or any(x is not None for x in (stream.idle, stream.ahead, stream.end_after))
+    return not stream.static and (
+        stream.timestamp is None or any(x is not None for x in (stream.idle, stream.ahead, stream.end_after))
+    )
 
 
 def batch_time() -> Column:

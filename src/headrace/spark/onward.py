@@ -64,7 +64,7 @@ class Onward:
         """All that a bucket has for later levels and for the sinks."""
         names = [feed.query for feed in self.feeds]
         stage, clock = processor.stage, processor.clock
-        own = {*(o.query for o in stage.outputs), *(r.query for r in stage.reports)}
+        own = set(stage.queries)
         parts = [self._fed(names.index(query), changes) for query, changes in results if query in names]
         cells = [(json.dumps({"query": q}), write_changes(c)) for q, c in results if q not in names]
         cells.append((json.dumps({"numbers": {k: v for k, v in numbers.items() if v}}), b""))

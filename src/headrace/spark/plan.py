@@ -18,6 +18,7 @@ from headrace.spark.onward import LEAD, Feed, FeedPart, Onward, pack_feeds
 from headrace.spark.pack import EXCHANGE, Packing, StagePart, pack_rows
 from headrace.spark.sources import parts_of, prepare
 from headrace.spark.stateful import METRICS_ROW, Program, Slots
+from headrace.spark.tables import read_table
 from headrace.spark.types import logical
 from headrace.stages.lower import Finish, Lowered, disorder_of
 
@@ -67,28 +68,32 @@ def output_frame(
     """The wide rows of all queries, before they are finished."""
     layout = Layout.of(lowered, buckets or bucket_count(spark))
     packed: DataFrame | None = None
+    tables: dict[int, list[tuple[str, bytes]]] = {}
     for stream in lowered.streams:
         source = prepare(spark, stream, lowered.stages, frames.get(stream.rows_of), streaming=streaming, options=options or {})
         parts = tuple(StagePart(s, i, lowered.stages[s], names) for (s, i), names in source.inputs.items())
         disorder = parts[0].stage.sources[parts[0].source].disorder if parts else disorder_of(stream)
         packing = Packing(stream.name, disorder, source.places.kind, parts, layout.per_stage, layout.rejected, source.reasons)
         part = source.frame.mapInArrow(_packer(packing), EXCHANGE)
+        if stream.static:
+            read_table(packing, part, tables)
+            continue
         packed = part if packed is None else packed.unionByName(part)
     assert packed is not None
     if control is not None:
         packed = packed.unionByName(control.select("label", "head", "body"))
     if ended:
         packed = packed.unionByName(_end_rows(spark, layout))
-    return _levels(packed, lowered, layout)
+    return _levels(packed, lowered, layout, tables)
 
 
-def _levels(packed: DataFrame, lowered: Lowered, layout: Layout) -> DataFrame:
+def _levels(packed: DataFrame, lowered: Lowered, layout: Layout, tables: dict[int, list[tuple[str, bytes]]]) -> DataFrame:
     """The stages of every level, one stateful operator after the other."""
     slots, run = slots_of(lowered), uuid.uuid4().hex
     for level in range(1, lowered.levels + 1):
         own = {label: at for label, at in layout.buckets.items() if lowered.stages[at[0]].level == level}
         onward = _onward(lowered, layout, level) if level < lowered.levels else None
-        program = Program(lowered.stages, own, slots, layout.rejected, onward, layout.passing)
+        program = Program(lowered.stages, own, slots, layout.rejected, onward, layout.passing, tables)
         processor = BucketProcessor(f"{run} {level}", pickle.dumps(program))
         ddl = slots.ddl if onward is None else onward.ddl
         packed = packed.groupBy("label").transformWithStateInPandas(processor, ddl, "append", "none")
@@ -101,7 +106,7 @@ def _onward(lowered: Lowered, layout: Layout, level: int) -> Onward:
     feeds = []
     for finish in lowered.feeds:
         name = finish.query.name
-        made = next(s for s in lowered.stages if name in (*(o.query for o in s.outputs), *(r.query for r in s.reports)))
+        made = next(s for s in lowered.stages if name in s.queries)
         if made.level == level:
             readers = tuple((source, layout.per_stage[s]) for s, source in parts_of(name, lowered.stages))
             feeds.append(Feed(name, finish.columns, readers))

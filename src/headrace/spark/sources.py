@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from headrace.errors import QueryError
 from headrace.plan.expr import Expr, all_of, any_of
 from headrace.plan.stream import FileSource, FrameSource, Stream
+from headrace.plan.time import TABLE_TIME
 from headrace.spark.attempt import attempt, can_fail
 from headrace.spark.files import RAW, header_line, read_files
 from headrace.spark.now import batch_time, needs_now
@@ -60,7 +61,7 @@ def prepare(
     """Read a stream and compute all that its stages need of each row, in the JVM."""
     match stream.source:
         case FileSource() as source:
-            base = read_files(spark, stream, source, streaming=streaming, options=options)
+            base = read_files(spark, stream, source, streaming=streaming and not stream.static, options=options)
             places = Places("rows" if source.format == "parquet" else "lines")
             drop = F.expr(header_line(stream, source)) if source.format == "csv" else None
         case FrameSource() as source:
@@ -81,7 +82,10 @@ def prepare(
 
     now = batch_time() if needs_now(stream) else F.lit(0).cast("bigint")
     given = now if stream.timestamp is None else value(stream.timestamp)
-    ts = now if stream.timestamp is None else _micros(stream, given, types)  # NULL also where it does not fit
+    table = F.lit(TABLE_TIME).cast("bigint")
+    ts = (
+        table if stream.static else now if stream.timestamp is None else _micros(stream, given, types)
+    )  # NULL also where it does not fit
     # Why a row is rejected travels as a small number: texts would make the plan larger, and Spark makes it anew for every batch.
     reasons: list[tuple[Column, str]] = []
     if drop is not None:

@@ -7,7 +7,7 @@ import os
 import pickle
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -148,6 +148,7 @@ class Program:
     rejected_label: int
     onward: Onward | None = None  # None: this is the last level
     passing: tuple[int, ...] = ()  # labels of results that earlier levels have for the sinks
+    tables: dict[int, list[tuple[str, bytes]]] = field(default_factory=dict)  # label -> what is there before the first batch
 
 
 @lru_cache(maxsize=32)
@@ -163,7 +164,7 @@ class Buckets:
         """`run` tells the queries of a session apart."""
         self.run, self.slots, self.rejected_label = run, program.slots, program.rejected_label
         self.stages, self.buckets = program.stages, program.buckets
-        self.onward, self.passing = program.onward, program.passing
+        self.onward, self.passing, self.tables = program.onward, program.passing, program.tables
         self.counting = _counting(program.stages)
 
     def process(self, label: int, rows: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
@@ -211,13 +212,15 @@ class Buckets:
         if version is not None:
             found = kept().find(self.run, label, version)
             if found is not None:
-                found.reservoir.store = store
+                found.attach(store)
                 return found
         processor = TaskProcessor(stage, store, kept().chunks, (self.run, label))
         if version is not None:
             head = store.read("head")
             assert head is not None, "a version is stored with its head"
             load(processor, head, store)
+        elif label in self.tables:
+            processor.process(*gather(stage, self.tables[label]))
         return processor
 
     def _save(self, label: int, processor: TaskProcessor, store: SparkStore) -> None:

@@ -57,6 +57,7 @@ def bind_stream(statement: CreateStream, catalog: Catalog) -> None:
             end_after=timing.end_after,
             keep=timing.keep,
             unique=_unique(timing, scope),
+            static=statement.table,
         )
     catalog.add_stream(statement.name, Scan(stream))
     catalog.base.append(stream)

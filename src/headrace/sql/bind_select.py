@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from headrace.errors import unknown
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate, base_stream, children
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
+from headrace.sql.bind_join import bind_join
 from headrace.sql.bind_policy import in_order, looking, settings_of
 from headrace.sql.bind_relation import HINT as LOOKS_HINT
 from headrace.sql.bind_relation import to_stream
 from headrace.sql.bind_report import Report
 from headrace.sql.calls import Calls, Group
 from headrace.sql.scope import Scope, aggregate_name, find_over, has_aggregate, place
-from headrace.sql.syntax import FromStream, Item, RangeSpec, RowsSpec, Scalar, Select, Star
+from headrace.sql.syntax import FromStream, Item, Joined, RangeSpec, RowsSpec, Scalar, Select, Star
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,8 +34,13 @@ WINDOW_HINT = "put a window behind the stream, for example [RANGE 5 MINUTES]"
 
 def bind_select(select: Select, catalog: Catalog) -> Node:
     """The plan of a SELECT, without its sink."""
-    node = _relation(select.source, catalog)
-    scope = Scope(catalog.text, node.schema, _qualifiers(select.source), later=_aliases(select))
+    node: Node
+    scope: Scope
+    if isinstance(select.source, Joined):
+        node, scope, select = bind_join(select, select.source, catalog, _relation, _aliases(select))
+    else:
+        node = _relation(select.source, catalog)
+        scope = Scope(catalog.text, node.schema, _qualifiers(select.source), later=_aliases(select))
     clause = _one_window(select, scope)
     over = _first_over(select)
     if (clause or over) and in_arrival_order(node):
@@ -229,7 +234,7 @@ def project(written: Sequence[Item | Star], span: Span, node: Node, scope: Scope
     items: list[tuple[str, Expr]] = []
     for item in written:
         if isinstance(item, Star):
-            _add(items, [(n, Expr.column(n)) for n in _star(item, scope)], scope, item.span)
+            _add(items, scope.star(item), scope, item.span)
         else:
             at = item.alias.span if item.alias else item.value.span
             _add(items, [(_spelling(item, values[id(item)], node), values[id(item)])], scope, at)
@@ -242,7 +247,7 @@ def project(written: Sequence[Item | Star], span: Span, node: Node, scope: Scope
 def _spelling(item: Item, value: Expr, node: Node) -> str:
     """A plain column is spelt as it was declared."""
     name = value.as_column
-    if item.alias is None and name is not None and isinstance(item.value.tree, exp.Column) and node.schema.has(name):
+    if item.alias is None and name is not None and isinstance(item.value.tree, exp.Column) and item.name.lower() == name.lower():
         return node.schema.field(name).name
     return item.name
 
@@ -252,14 +257,9 @@ def _add(items: list[tuple[str, Expr]], more: list[tuple[str, Expr]], scope: Sco
     for name, value in more:
         if name.lower() in taken:
             raise _twice(scope, name, span)
+        taken.add(name.lower())
         items.append((name, value))
 
 
 def _twice(scope: Scope, name: str, span: Span) -> SqlError:
     return scope.text.error(f"column {name!r} is there twice", span, hint="give one of them another name with AS")
-
-
-def _star(star: Star, scope: Scope) -> tuple[str, ...]:
-    if star.qualifier and star.qualifier.text.lower() not in map(str.lower, scope.qualifiers):
-        raise scope.text.error(unknown("stream", star.qualifier.text, scope.qualifiers), star.qualifier.span)
-    return scope.schema.names

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from headrace.plan.stream import Bound
+from headrace.plan.stream import Bound, FileSource
 from headrace.plan.time import UNITS
 from headrace.sql.durations import duration
 from headrace.sql.expressions import ends_operand, parse_scalar, read_type, scalars, tokens_of_expression
@@ -39,9 +39,12 @@ class NamedColumns(Columns):
 def create(cursor: Cursor) -> Statement:
     """Read a CREATE statement."""
     cursor.expect("CREATE")
-    if cursor.expect("SCHEMA", "STREAM") == "SCHEMA":
+    what = cursor.expect("SCHEMA", "STREAM", "TABLE")
+    if what == "SCHEMA":
         name = cursor.name("the name of the schema")
         return CreateSchema(name, _schema(cursor))
+    if what == "TABLE":
+        return _table(cursor)
     return _stream(cursor)
 
 
@@ -102,6 +105,25 @@ def _stream(cursor: Cursor) -> Statement:
             hint="a stream without a source is filled by INSERT INTO, and has no clauses of its own",
         )
     return CreateStream(name, shape, found, where, timing)
+
+
+def _table(cursor: Cursor) -> Statement:
+    """Read a table: columns and a source, and nothing about time."""
+    name = cursor.name("the name of the table")
+    shape = _shape(cursor)
+    if shape is None:
+        raise cursor.expected("'(' and columns, or the name of a schema")
+    if not cursor.at("SOURCE"):
+        raise cursor.expected("SOURCE FILE(..)", near=("SOURCE",))
+    cursor.expect("SOURCE")
+    found, where = source(cursor)
+    if not isinstance(found, FileSource):
+        raise cursor.text.error("a table is read from FILE(..), whole, before anything else", where)
+    if cursor.at(*CLAUSES):
+        raise cursor.error("a table has no time and no order", hint="CREATE STREAM has clauses about them")
+    if not cursor.done:
+        raise cursor.expected("the end of the statement")
+    return CreateStream(name, shape, found, where, Timing(), table=True)
 
 
 def _derived(cursor: Cursor) -> Body:

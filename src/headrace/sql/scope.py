@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from headrace.plan.schema import Schema
     from headrace.sql.errors import Text
-    from headrace.sql.syntax import Scalar
+    from headrace.sql.syntax import Scalar, Star
 
     Swap = Callable[[exp.Expr], exp.Expr | None]
 
@@ -78,9 +78,7 @@ class Scope:
 
     def column(self, node: exp.Column, where: Span) -> exp.Expr:
         """Look a column up: `a`, `s.a`, or a field of a struct `a.b`, which becomes `(a).b`."""
-        parts = [p for p in node.parts if isinstance(p, exp.Identifier)]
-        if len(parts) > 1 and parts[0].name.lower() in map(str.lower, self.qualifiers):
-            parts = parts[1:]
+        parts = self.own([p for p in node.parts if isinstance(p, exp.Identifier)], where)
         first, rest = parts[0], parts[1:]
         name = first.name
         if not rest and name.lower() in self.aliases:
@@ -98,14 +96,33 @@ class Scope:
             tree = exp.Dot(this=tree if isinstance(tree, exp.Dot) else exp.paren(tree), expression=part.copy())
         return tree
 
+    def own(self, parts: list[exp.Identifier], where: Span) -> list[exp.Identifier]:
+        """The parts of a name without the stream in front."""
+        return parts[1:] if len(parts) > 1 and parts[0].name.lower() in map(str.lower, self.qualifiers) else parts
+
+    def star(self, star: Star) -> list[tuple[str, Expr]]:
+        """The columns that `*` stands for, under their names."""
+        self.check_star(star)
+        return [(name, Expr.column(name)) for name in self.schema.names]
+
+    def check_star(self, star: Star) -> None:
+        """What stands before the star is read here."""
+        if star.qualifier and star.qualifier.text.lower() not in map(str.lower, self.qualifiers):
+            raise self.text.error(unknown("stream", star.qualifier.text, self.qualifiers), star.qualifier.span)
+
     def _unknown(self, part: exp.Expr, where: Span, *, qualified: bool) -> Exception:
         name = part.name
         if qualified:
-            return self.text.error(unknown("stream or column", name, (*self.qualifiers, *self.schema.names)), place(part, where))
+            return self.text.error(unknown("stream or column", name, (*self.qualifiers, *self.names)), place(part, where))
         hint = None
         if name.lower() in self.later:
             hint = f"{name} is a name of the SELECT, which this clause comes before: repeat the expression"
-        return self.text.error(unknown("column", name, self.schema.names), place(part, where), hint=hint)
+        return self.text.error(unknown("column", name, self.names), place(part, where), hint=hint)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, as a user calls them."""
+        return self.schema.names
 
     def _hint(self) -> str:
         return f"streams read here: {', '.join(self.qualifiers) or 'none'}"

@@ -9,8 +9,9 @@ from sqlglot.tokenizer_core import TokenType
 
 from headrace.sql.errors import one_of
 from headrace.sql.expressions import ends_operand, parse_scalar, scalar, scalars, tokens_of_expression
+from headrace.sql.joins import at_join, joined
 from headrace.sql.sinks import emit, into
-from headrace.sql.syntax import EmitClause, From, FromStream, IntoClause, Item, Name, Scalar, Select, Setting, Star
+from headrace.sql.syntax import EmitClause, From, FromStream, IntoClause, Item, Joined, Name, Scalar, Select, Setting, Star
 from headrace.sql.tokens import is_name, span, words
 from headrace.sql.windows import at_window, window
 
@@ -28,16 +29,13 @@ ABSENT = {
     "ORDER BY": "a stream has no end to sort; EMIT FINAL IN ORDER gives rows in the order of time",
     "LIMIT": "a stream has no first rows",
     "UNION": "read the streams in queries of their own",
-    "JOIN": "joins are not there yet",
-    "CROSS JOIN": "joins are not there yet",
-    "LEFT JOIN": "joins are not there yet",
-    "INNER JOIN": "joins are not there yet",
     "QUALIFY": "put the SELECT into FROM (..) and use WHERE",
     "ACTIVATED BY": "ACTIVATED BY is not there yet",
     "WINDOW": "write the window in OVER (..) or in square brackets",
 }
 CLAUSE_WORDS = ("WHERE", "GROUP", "HAVING", "BATCH", "WITH", "EMIT", "INTO")
 RELATIONS = ("ISTREAM", "DSTREAM", "RSTREAM")
+_JOINING = ("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "ON", "USING", "NATURAL")
 UNIT_BEFORE = (TokenType.NUMBER, TokenType.STRING)
 
 
@@ -151,15 +149,18 @@ def _star(cursor: Cursor) -> Star | None:
     return Star(qualifier, cursor.since(start))
 
 
-def _from(cursor: Cursor) -> From:
+def _from(cursor: Cursor) -> From | Joined:
+    start = cursor.index
+    return joined(cursor, start, _one(cursor), _one, CLAUSES)
+
+
+def _one(cursor: Cursor) -> From:
     start = cursor.index
     relation = _relation(cursor)
     clause = window(cursor) if cursor.at("[") else None
     alias = _alias(cursor)
     if clause is None and cursor.at("["):
         clause = window(cursor)
-    if cursor.at(","):
-        raise cursor.error("joins are not there yet", hint="read one stream, or give several windows with OVER")
     return From(relation, clause, alias, cursor.since(start))
 
 
@@ -187,11 +188,14 @@ def _alias(cursor: Cursor) -> Name | None:
         token is None
         or not is_name(token)
         or cursor.at(*CLAUSES, *ABSENT)
+        or at_join(cursor)
         or token.token_type not in (TokenType.VAR, TokenType.IDENTIFIER)
     ):
         return None
     after = cursor.peek(1)
-    if after is not None and not (after.text in ("[", ")", ",") or any(w in words(after)[:1] for w in CLAUSE_WORDS)):
+    if after is not None and not (
+        after.text in ("[", ")", ",") or any(w in words(after)[:1] for w in (*CLAUSE_WORDS, *_JOINING))
+    ):
         return None  # more likely a misspelt clause: let the complaint be about that
     return cursor.name("a name")
 

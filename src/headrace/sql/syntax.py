@@ -147,6 +147,22 @@ class From:
 
 
 @dataclass(frozen=True, slots=True)
+class Joined:
+    """Two streams in FROM; `kind` is CROSS, INNER, LEFT, RIGHT or FULL."""
+
+    left: From
+    right: From
+    kind: str
+    on: Scalar | None
+    span: Span
+
+    @property
+    def window(self) -> None:
+        """Its sides have windows, it has none."""
+        return
+
+
+@dataclass(frozen=True, slots=True)
 class Star:
     """`*` or `s.*`."""
 
@@ -192,7 +208,7 @@ class Select:
     """A SELECT with its sink, if it has one."""
 
     items: tuple[Item | Star, ...]
-    source: From
+    source: From | Joined
     where: Scalar | None
     group_by: tuple[Scalar, ...]
     group_window: WindowClause | None  # the window written after GROUP BY
@@ -237,6 +253,7 @@ class CreateStream:
     source: Source
     source_span: Span
     timing: Timing
+    table: bool = False
 
 
 @dataclass(frozen=True, slots=True)

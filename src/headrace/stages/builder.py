@@ -8,6 +8,7 @@ from headrace.plan.aggregates import INTEGRAL, Aggregate, Laws, base_type, resul
 from headrace.plan.expr import Expr
 from headrace.stages.program import (
     Input,
+    JoinProgram,
     Metric,
     Output,
     Report,
@@ -52,6 +53,7 @@ class StageBuilder:
         self.tallies: list[Tally] = []
         self.outputs: list[Output] = []
         self.reports: list[Report] = []
+        self.joins: list[JoinProgram] = []
         self.wanted: list[tuple[int, ...]] = []
         self.unique_within: int | None = None
         self.members: tuple[int, ...] = ()
@@ -138,6 +140,14 @@ class StageBuilder:
         """The tally of how many rows of a key are in a window."""
         return _index(self.tallies, Tally(TallyKind.COUNT, window, group, self._vector(VectorKind.ROW, None, masks)))
 
+    def row(self, masks: tuple[int, ...]) -> int:
+        """The vector that says for which rows all masks hold."""
+        return self._vector(VectorKind.ROW, None, masks)
+
+    def shown(self, exprs: Exprs, kind: str) -> int:
+        """The vector of values that are kept to be shown."""
+        return self._vector(self._selective_kind(kind, ordered=False), self.input(exprs), ())
+
     def _pairs(self, group: int, column: int) -> int:
         inputs = (*self.tables[group].inputs, column)
         pairs = _index(self.tables, Table(TableRole.PAIR, inputs))
@@ -192,4 +202,5 @@ class StageBuilder:
             members=self.members,
             reports=tuple(self.reports),
             level=self.level,
+            joins=tuple(self.joins),
         )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from headrace.plan.expr import Expr
+from headrace.plan.joins import Join
 from headrace.plan.nodes import (
     Filter,
     Merge,
@@ -52,7 +53,7 @@ class Cuts:
 
     def add(self, node: Node, columns: Schema) -> None:
         """A feed is lowered, and has these columns."""
-        streams = base_streams(node)
+        streams = [s for s in base_streams(node) if not s.static]
         keeps, delays = [s.keep for s in streams], [s.delay for s in streams]
         bounded = [d for d in delays if isinstance(d, int)]
         self.streams[node] = Stream(
@@ -78,6 +79,8 @@ class Cuts:
                 return node if below is node.input else replace(node, input=below)
             case Merge(inputs=inputs):
                 return Merge(tuple(self._over_feeds(child, fed) for child in inputs)) if fed else node
+            case Join(left=left, right=right) if fed:
+                return replace(node, left=self._over_feeds(left, fed), right=self._over_feeds(right, fed))
         return node
 
     def _scan(self, node: Node) -> Node:
@@ -103,15 +106,15 @@ def _fed(node: Node) -> Iterator[Node]:
             yield from _state(chain[0].input if side_by_side(chain) else node.input)
         case WindowReport():
             yield from _state(node.input)
-        case Merge(inputs=inputs):
-            for child in inputs:
+        case Merge() | Join():
+            for child in children(node):
                 yield from _state(child, merged=True)
 
 
 def _state(node: Node, merged: bool = False) -> Iterator[Node]:
     """The topmost steps from here down that keep state."""
     match node:
-        case WindowAggregate() | WindowReport():
+        case WindowAggregate() | WindowReport() | Join():
             yield node
         case Scan(stream=stream) if merged and stream.unique is not None:
             yield node  # rows that come twice are told apart before they meet others

@@ -11,6 +11,7 @@ from headrace.operators.windows import edges_of
 from headrace.optimize import optimize
 from headrace.plan.explain import tree
 from headrace.plan.expr import Expr
+from headrace.plan.joins import Join
 from headrace.plan.nodes import (
     Late,
     Node,
@@ -27,6 +28,7 @@ from headrace.plan.query import Emit
 from headrace.plan.time import format_duration
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
 from headrace.stages.flatten import flatten, split_top, window_chain
+from headrace.stages.joins import join_lines, why_one_bucket
 from headrace.stages.lower import Finish, Lowered, lower
 from headrace.stages.program import Stage, TableRole, Tally, TallyKind
 
@@ -118,6 +120,9 @@ def _stage(number: int, stage: Stage, lowered: Lowered) -> list[str]:
         lines += ["  reservoir", *_indented(_reservoir(stage), 4)]
         bounds = dict.fromkeys(state_bound(node) for q in queries for node in _windows(optimize(q.node)[0]))
         lines += _indented(_fact("state", *bounds))
+    if stage.joins:
+        lines += ["  join", *_indented(join_lines(stage), 4)]
+        lines += _indented(_fact("state", *dict.fromkeys(state_bound(node) for q in queries for node in _windows(q.node))))
     lines.append("  outputs")
     for name in _queries(stage):
         feed = any(f.query.name == name for f in lowered.feeds)
@@ -139,15 +144,15 @@ def _feed(name: str, lowered: Lowered) -> list[str]:
 
 
 def _queries(stage: Stage) -> list[str]:
-    return [*(o.query for o in stage.outputs), *(r.query for r in stage.reports)]
+    return list(stage.queries)
 
 
 def _metrics(stage: Stage) -> list[tuple[str, tuple[Metric, ...]]]:
     return [*((o.query, o.metrics) for o in stage.outputs), *((r.query, r.metrics) for r in stage.reports)]
 
 
-def _windows(node: Node) -> list[WindowAggregate | WindowReport]:
-    own = [node] if isinstance(node, WindowAggregate | WindowReport) else []
+def _windows(node: Node) -> list[WindowAggregate | WindowReport | Join]:
+    own = [node] if isinstance(node, WindowAggregate | WindowReport | Join) else []
     return [*own, *(w for child in children(node) for w in _windows(child))]
 
 
@@ -165,6 +170,8 @@ def _partitioning(stage: Stage, queries: list[Query]) -> str:
 def _why_one_bucket(queries: list[Query]) -> str:
     for query in queries:
         core = split_top(optimize(query.node)[0])[1]
+        if isinstance(core, Join):
+            return why_one_bucket(core, query.name)
         if isinstance(core, WindowReport):
             return f"{core.window} {core.trigger} of {query.name} {_no_key(core)}"
     for query in queries:

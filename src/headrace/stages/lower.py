@@ -9,6 +9,7 @@ from headrace.errors import QueryError
 from headrace.optimize import optimize
 from headrace.plan.aggregates import Aggregate, Laws, function
 from headrace.plan.expr import Expr
+from headrace.plan.joins import Join
 from headrace.plan.nodes import (
     Filter,
     Late,
@@ -43,6 +44,7 @@ from headrace.plan.windows import (
 from headrace.stages.builder import StageBuilder
 from headrace.stages.cut import Cuts
 from headrace.stages.flatten import Exprs, Flat, Flats, flatten, split_top, window_chain
+from headrace.stages.joins import lower_join
 from headrace.stages.program import Disorder, Output, Report, Source, Stage
 
 if TYPE_CHECKING:
@@ -87,7 +89,9 @@ class Lowered:
 
 def disorder_of(stream: Stream) -> Disorder:
     """What the stages need to know of a stream's order."""
-    return Disorder(stream.delay, stream.single_partition, stream.idle, stream.ahead, stream.end_after, stream.keep)
+    return Disorder(
+        stream.delay, stream.single_partition, stream.idle, stream.ahead, stream.end_after, stream.keep, stream.static
+    )
 
 
 class _Lowering:
@@ -130,6 +134,10 @@ class _Lowering:
                 return self._windows(query, above, core, route)
             case WindowReport():
                 return self._report(query, above, core, route)
+            case Join():
+                width = lambda name: self.width.get(name, 1)  # noqa: E731
+                columns = lower_join(query, core, _needed(above, core.schema), self.type_of, self.builder, width)
+                return self._finish(query, above, columns)
         raise AssertionError(f"unknown plan node {core}")
 
     def _rows(self, query: Query, node: Node) -> Finish:

@@ -7,6 +7,7 @@
     Metric   how a column of the result is read from tallies
     Output   the rows one query gets: columns of the event, metrics, which events, and when
     Report   the rows of a query that looks at a window by the clock: metrics of every key in it
+    Join     the rows of a query that are pairs of rows of two sides
 
 Equal tables, vectors and tallies of different queries are one: that is how plans share their prefixes (003, 3.3.2).
 """
@@ -31,6 +32,7 @@ from headrace.plan.windows import (
     SessionWindow,
     Trigger,
     UnboundedWindow,
+    Window,
 )
 
 
@@ -176,6 +178,35 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
+class JoinColumn:
+    """A column of a joined row: the vector that holds it in the rows of its side."""
+
+    name: str
+    type: str
+    side: int  # 0: left, 1: right
+    vector: int
+
+
+@dataclass(frozen=True, slots=True)
+class JoinProgram:
+    """The rows of one query that are pairs. All joins of a stage differ in the query, what they show, and when."""
+
+    query: str
+    emit: Emit
+    split: int  # the rank of the first source of the right side
+    key: int  # the table that numbers what rows are joined on
+    live: int  # the vector that says which rows have a key that is not NULL
+    windows: tuple[Window, Window]
+    preserved: tuple[bool, bool]
+    columns: tuple[JoinColumn, ...]
+
+    @property
+    def moving(self) -> bool:
+        """Whether a row that comes late can undo a pair: it may push another out of a window, or be what a row waited for."""
+        return any(self.preserved) or any(isinstance(w, RowsWindow) for w in self.windows)
+
+
+@dataclass(frozen=True, slots=True)
 class Disorder:
     """What is declared about the order of a stream."""
 
@@ -185,6 +216,7 @@ class Disorder:
     ahead: int | None = None
     end_after: int | None = None
     keep: int | None = None
+    static: bool = False  # complete before anything begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,11 +250,17 @@ class Stage:
     members: tuple[int, ...] = ()  # with UNIQUE: masks of the rows that are then in the stream at all
     reports: tuple[Report, ...] = ()
     level: int = 1  # a stage comes after those whose results it reads
+    joins: tuple[JoinProgram, ...] = ()
 
     @property
     def signed(self) -> bool:
         """Whether rows that have come may be taken back."""
         return any(s.follows for s in self.sources)
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """Whose rows it makes."""
+        return (*(o.query for o in self.outputs), *(r.query for r in self.reports), *(j.query for j in self.joins))
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

@@ -140,7 +140,7 @@ class LocalEngine:
     def _stand(self, number: int, processor: TaskProcessor, packed: dict[int, _Packed]) -> None:
         """Tell the stages that read the results of this one how far it is."""
         stage, clock = self.lowered.stages[number], processor.clock
-        for name in {*(o.query for o in stage.outputs), *(r.query for r in stage.reports)}:
+        for name in set(stage.queries):
             for s, source in self._readers(name):
                 final = processor.final_before(name)
                 packed[s].follows.append(Standing(source, clock.frontier, final, clock.latest, clock.last))

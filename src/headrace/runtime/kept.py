@@ -1,0 +1,113 @@
+"""The final rows of one side of a join, in a reservoir of their own: each side lets go of its rows by its own window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace.runtime.reservoir import Reservoir, join
+from headrace.runtime.rows import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from headrace.runtime.reservoir import ChunkCache, ChunkStore
+    from headrace.runtime.rows import Layout
+
+
+@dataclass(slots=True)
+class Striped:
+    """Every second chunk of a store."""
+
+    store: ChunkStore
+    side: int
+
+    def get(self, chunk: int) -> bytes | None:
+        """The bytes of a chunk."""
+        return self.store.get(2 * chunk + self.side)
+
+    def put(self, chunk: int, data: bytes) -> None:
+        """Keep a chunk."""
+        self.store.put(2 * chunk + self.side, data)
+
+    def delete(self, chunk: int) -> None:
+        """Let a chunk go."""
+        self.store.delete(2 * chunk + self.side)
+
+
+class Kept:
+    """Rows by number. Beside the columns of the layout, each has 63 bits for its order key."""
+
+    def __init__(self, layout: Layout, store: ChunkStore, cache: ChunkCache, owner: Hashable, chunk_rows: int, side: int) -> None:
+        """None yet."""
+        self.layout = replace(layout, types=(*layout.types, np.int64))
+        self.store = Striped(store, side)
+        self.reservoir = Reservoir(self.layout, self.store, cache, owner, chunk_rows)
+        self.oldest = 0
+        self.compacted = 0  # how many rows were left when it was last written anew
+
+    def append(self, rows: Rows, place: np.ndarray, chosen: np.ndarray) -> None:
+        """Add some of these rows."""
+        if len(chosen):
+            none = np.empty(0, np.int64)
+            self.reservoir.append(Rows(rows.ts[chosen], none, none, [*(c[chosen] for c in rows.columns), place[chosen]]))
+
+    def rows(self) -> tuple[np.ndarray, list[np.ndarray]]:
+        """All rows that are still wanted: times and columns."""
+        run = join(self.reservoir.between(self.oldest, self.reservoir.count), self.oldest, self.layout)
+        return run.ts, run.columns
+
+    def gather(self, number: np.ndarray, wanted: list[int], zone: Rows, places: np.ndarray) -> list[np.ndarray]:
+        """Columns of rows by number; those that are not here yet lie in the zone at `places`, in their order."""
+        out: list[np.ndarray] = [np.empty(len(number), self.layout.types[w]) for w in wanted]
+        count = self.reservoir.count
+        near = np.flatnonzero(number >= count)
+        for column, w in zip(out, wanted, strict=True):
+            column[near] = zone.columns[w][places[number[near] - count]]
+        far = np.flatnonzero(number < count)
+        far = far[np.argsort(number[far], kind="stable")]
+        at = 0
+        while at < len(far):
+            run = self.reservoir.around(int(number[far[at]]))
+            stop = int(number[far].searchsorted(run.first + len(run.ts)))
+            here = far[at:stop]
+            for column, w in zip(out, wanted, strict=True):
+                column[here] = run.columns[w][number[here] - run.first]
+            at = stop
+        return out
+
+    def drop_before(self, row: int) -> list[list[np.ndarray]]:
+        """Let go of the rows before this one. Gives their columns."""
+        if row <= self.oldest:
+            return []
+        gone = [run.columns for run in self.reservoir.between(self.oldest, row)]
+        self.oldest = row
+        self.reservoir.drop_before(row)
+        return gone
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are twice as many rows as were left last time, and some."""
+        return self.reservoir.count - self.oldest > 2 * self.compacted + self.reservoir.chunk_rows
+
+    def compact(self, needed: np.ndarray) -> list[list[np.ndarray]]:
+        """Write the rows that are still needed anew, behind all others. Gives the columns of those that are not."""
+        ts, columns = self.rows()
+        self.oldest = self.reservoir.count
+        self.reservoir.drop_before(self.oldest)
+        left, gone = np.flatnonzero(needed), np.flatnonzero(~needed)
+        none = np.empty(0, np.int64)
+        self.reservoir.append(Rows(ts[left], none, none, [c[left] for c in columns]))
+        self.compacted = len(left)
+        return [[c[gone] for c in columns]]
+
+    def dump(self) -> dict[str, Any]:
+        """The state, as arrays."""
+        return self.reservoir.dump() | {"oldest": self.oldest, "compacted": self.compacted}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """What was dumped."""
+        self.oldest, self.compacted = state.pop("oldest"), state.pop("compacted")
+        self.reservoir.load(state)
