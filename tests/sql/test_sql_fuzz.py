@@ -22,6 +22,7 @@ WORDS = [
     "\\", "{{", "SHOW", "$$", "99999999999999999999", "1e999", "x'", "r'", "?", ":a", "struct(1)", "MAP<",
     "ARRAY<INT>", "late(", "::", "<=>", "#", "~", "||", "FILTER (WHERE", "PARTITION BY", "\t", "\r\n", "DISTINCT",
     "LIKE", "SIZE", "EVERY", "SLIDE", "PARTITIONED BY", "MERGE", "INSERT INTO", "ON payments", "DROP STREAM", "DESCRIBE", "NOW",
+    "DELTA", "SESSION", "LANDMARK", "FIXED", "SYSTEM", "BATCH BY", "WITH (", "profile = 'flink'", "ISTREAM", "DSTREAM", "first.",
     "JOIN", "LEFT JOIN", "FULL OUTER JOIN", "CROSS JOIN", "ON", "USING", "CREATE TABLE",
 ]  # fmt: skip
 

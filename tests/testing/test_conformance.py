@@ -70,7 +70,7 @@ def test_the_message_shows_the_rows():
     text = str(error.value)
     assert text.startswith("changes (EMIT CHANGES: WindowAggregate [RANGE 5 SECONDS] GROUP BY card:")
     assert "in batch 0 0 rows are out, the oracle has 2" in text
-    assert "| missing | 10000000 | 0  | 1  | 1970-01-01 00:00:10 | a    | -1.5   | -1.5  | 1 |" in text
+    assert "| missing | 10000000 | 0  | 1  |     | 1970-01-01 00:00:10 | a    | -1.5   | -1.5  | 1 |" in text
 
 
 def test_state_that_grows_is_caught():

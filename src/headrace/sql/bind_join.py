@@ -13,8 +13,9 @@ from headrace.plan.joins import KEY_HINT, Join, JoinKind, common_type
 from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, children
 from headrace.plan.query import is_table
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow, Window
+from headrace.sql.bind_meeting import TIMES, meeting
 from headrace.sql.scope import Scope, place
-from headrace.sql.syntax import FromStream, RangeSpec, RowsSpec, Select, UnboundedSpec
+from headrace.sql.syntax import FromStream, RangeSpec, RowsSpec, Select, SizeSpec, UnboundedSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -96,6 +97,9 @@ def bind_join(
             source.right.span,
             hint=f"name them: {names[0]} .. AS x JOIN {names[1]} .. AS y",
         )
+    meets = meeting((source.left, source.right), nodes, text, outer=any(kind.preserved))
+    if meets is not None:
+        nodes = list(meets.nodes)
     sides, nodes = _tell_apart(names, nodes)
     columns = replace(nodes[0].schema, fields=nodes[0].schema.fields + nodes[1].schema.fields)
     scope = JoinScope(text, columns, tuple(n for n in names if n), later=later, sides=sides)
@@ -111,7 +115,7 @@ def bind_join(
     else:
         keys, more = _conditions(select.where, "WHERE", nodes, scope)
         on += [pair for pair in keys if pair not in on]
-        above += [predicate for predicate, _ in (*rest, *more)]
+        above += [predicate for predicate, _ in (*rest, *more)] + ([] if meets is None else [meets.predicate])
     with text.at(source.span):
         node: Node = Join(nodes[0], nodes[1], windows[0], windows[1], kind, tuple(on))
     condition = all_of(tuple(above))
@@ -152,7 +156,7 @@ def _tell_apart(names: Sequence[str | None], nodes: list[Node]) -> tuple[tuple[N
             if field.name.lower() in both:
                 new = _free(f"{name or ('left', 'right')[i]}_{field.name}", taken)
             own[field.name.lower()] = (field.name, new)
-        sides.append(Named(name, own))
+        sides.append(Named(name, {n: column for n, column in own.items() if n not in TIMES}))
         items = tuple((new, Expr.column(old)) for old, new in own.values())
         out.append(Project(node, items) if both else node)
     return tuple(sides), out
@@ -182,6 +186,8 @@ def _window(side: From, scope: JoinScope, named: Named, table: bool, with_table:
                 return RowsWindow(rows, tuple(own.bind(b, "PARTITIONED BY") for b in by))
             case UnboundedSpec():
                 return UnboundedWindow()
+            case SizeSpec(size=size, lag=lag):
+                return RangeWindow(int(size.value), lag)
     raise scope.text.error("a stream is joined by every row, not when its window is looked at", clause.span, hint=WINDOW_HINT)
 
 

@@ -14,7 +14,8 @@ from sqlglot import exp
 
 from headrace.plan.aggregates import Aggregate, function
 from headrace.plan.expr import Expr
-from headrace.plan.nodes import BOUNDS, Filter, WindowReport
+from headrace.plan.joins import Join, JoinKind
+from headrace.plan.nodes import BOUNDS, Filter, Project, WindowReport
 from headrace.plan.windows import EveryTime, RangeWindow
 
 if TYPE_CHECKING:
@@ -42,6 +43,15 @@ def to_stream(node: Node, relation: Name | None, items: Sequence[Expr], having: 
     count = Aggregate(OTHER + "rows", function("COUNT"), None)
     both = replace(node, window=own, beside=((other, (*calls, count)),))
     return Filter(both, _differs(node, items, having))
+
+
+def leaving(node: Node, window: RangeWindow) -> Node:
+    """The rows of a stream when they leave their window: rows that meet none, in a left join with nothing."""
+    name = node.schema.names[0]
+    nothing = Project(Filter(node, Expr.of("FALSE")), ((OTHER + name, Expr.column(name)),))
+    pair = (Expr.column(name), Expr.column(OTHER + name))  # any column: it only spreads rows over buckets
+    gone = Join(node, nothing, window, RangeWindow(1), JoinKind.LEFT, (pair,))
+    return Project(gone, tuple((n, Expr.column(n)) for n in node.schema.names))
 
 
 def _differs(node: WindowReport, items: Sequence[Expr], having: Expr | None) -> Expr:

@@ -13,7 +13,7 @@ from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
 from headrace.sql.bind_join import bind_join
 from headrace.sql.bind_policy import in_order, looking, settings_of
 from headrace.sql.bind_relation import HINT as LOOKS_HINT
-from headrace.sql.bind_relation import to_stream
+from headrace.sql.bind_relation import leaving, to_stream
 from headrace.sql.bind_report import Report
 from headrace.sql.calls import Calls, Group
 from headrace.sql.scope import Scope, aggregate_name, find_over, has_aggregate, place
@@ -66,9 +66,10 @@ def bind_select(select: Select, catalog: Catalog) -> Node:
         node = node if look is not None else in_order(clause.spec, node, settings)
     if look is not None:
         return _select_report(select, clause, look, scope)
-    if select.relation and select.relation.text != "ISTREAM":
-        message = f"{select.relation.text} of a window that every event looks at would repeat all groups at every event"
-        raise scope.text.error(message, select.relation.span, hint=LOOKS_HINT)
+    if select.relation is not None:
+        found = _of_rows(select, select.relation.text, clause, node, scope)
+        if found is not None:
+            return found
     return _select_window(select, clause, node, scope)
 
 
@@ -105,6 +106,24 @@ def _one_window(select: Select, scope: Scope) -> WindowClause | None:
     if first and second:
         raise scope.text.error("there are two windows", second.span, hint="write it behind the stream or behind GROUP BY")
     return first or second
+
+
+def _of_rows(select: Select, relation: str, clause: WindowClause, node: Node, scope: Scope) -> Node | None:
+    """ISTREAM or DSTREAM over a window that every event looks at; None where it gives what it would give without the word."""
+    plain = not _aggregates(select, scope) and not select.group_by
+    if relation == "ISTREAM":
+        return _select_plain(select, node, scope) if plain else None  # rows come into a window as they come
+    if plain and relation == "DSTREAM" and isinstance(clause.spec, RangeSpec):
+        with scope.text.at(clause.span):
+            node = leaving(node, RangeWindow(clause.spec.size, clause.spec.lag))
+        return _select_plain(select, node, scope)
+    assert select.relation is not None
+    message = f"{relation} of a window that every event looks at would repeat its groups at every event"
+    raise scope.text.error(message, select.relation.span, hint=LOOKS_HINT)
+
+
+def _aggregates(select: Select, scope: Scope) -> bool:
+    return any(has_aggregate(scope.text, i.value) for i in select.items if isinstance(i, Item))
 
 
 def _first_over(select: Select) -> Span | None:
