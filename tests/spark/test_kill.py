@@ -45,6 +45,11 @@ SELECT id, card, SUM(amount) AS s, COUNT(DISTINCT amount) AS d FROM payments [RA
   EMIT CHANGES INTO FILE('{root}/changes');
 SELECT id, LAST(id) AS l, SUM(amount) AS s FROM payments [ROWS 3] EMIT FINAL IN ORDER INTO FILE('{root}/in_order');
 SELECT id FROM late(payments) INTO FILE('{root}/late');
+CREATE STREAM counts AS SELECT id, card, COUNT(*) AS n FROM payments [RANGE 20 SECONDS] GROUP BY card;
+SELECT n, COUNT(*) AS m FROM counts [SIZE 10 SECONDS] GROUP BY n EMIT CHANGES INTO FILE('{root}/cascade_changes');
+SELECT a.id AS x, b.id AS y FROM payments [RANGE 6 SECONDS] a JOIN payments [RANGE 6 SECONDS] b ON a.card = b.card
+  WHERE a.id < b.id EMIT FINAL INTO FILE('{root}/joined');
+SELECT card, window_start, COUNT(*) AS n FROM payments [SESSION 3 SECONDS] GROUP BY card EMIT FINAL INTO FILE('{root}/sessions');
 """
 
 

@@ -13,7 +13,16 @@ import numpy as np
 from headrace.kernels import reports
 from headrace.kernels.codes import NULL
 from headrace.operators.looks import CLOCK_PLACE, Looks
-from headrace.plan.windows import EveryField, EveryInstant, EveryRows, EveryTime, FieldWindow, RangeWindow, SpanWindow
+from headrace.plan.windows import (
+    EveryField,
+    EveryInstant,
+    EveryRows,
+    EveryTime,
+    FieldWindow,
+    RangeWindow,
+    SpanWindow,
+    UntilWindow,
+)
 
 if TYPE_CHECKING:
     from headrace.operators.fields import Positions
@@ -158,6 +167,19 @@ def _at_times(report: Report, trigger: EveryTime, pass_: Pass, ask: Ask) -> Fire
     n = len(times)
     none = np.zeros(n, np.int64)
     return Fires(times, np.full(n, CLOCK_PLACE, np.int64), none, entered, left, none.astype(np.int32), none)
+
+
+def until(window: UntilWindow, every: int, gone: Run, ask: Ask, entered: int) -> Fires | None:
+    """All windows that end when the time has come; `gone` are their rows. None: the time has not come."""
+    if not ask.start <= window.stop < ask.stop or len(gone.ts) == 0:
+        return None
+    count = (window.stop - int(gone.ts[0])) // every + 1
+    starts = window.stop - every * np.arange(count, 0, -1, dtype=np.int64)
+    none = np.zeros(count, np.int64)
+    return Fires(
+        np.full(count, window.stop, np.int64), np.full(count, CLOCK_PLACE, np.int64), none, np.full(count, entered, np.int64),
+        gone.ts.searchsorted(starts, side="right"), none.astype(np.int32), (window.stop - starts) // every,
+    )  # fmt: skip
 
 
 def _after_instants(report: Report, trigger: EveryInstant, pass_: Pass, ask: Ask) -> Fires:

@@ -13,7 +13,7 @@ import numpy as np
 from headrace.kernels import rings
 from headrace.operators.moves import Moves
 from headrace.operators.tally import grown
-from headrace.plan.windows import RangeWindow, RowsWindow, SpanWindow
+from headrace.plan.windows import RangeWindow, RowsWindow, SpanWindow, UntilWindow
 
 if TYPE_CHECKING:
     from headrace.runtime.reservoir import Run
@@ -65,6 +65,16 @@ def span_moves(window: SpanWindow, events: Run) -> Moves:
     columns = [c[first:last] for c in events.columns]
     enter_end = np.clip(_counting(len(events.ts)) - first, 0, max(0, last - first))
     return Moves(columns, events.numbers[first:last], enter_end, [c[:0] for c in events.columns], leave_row, leave_end)
+
+
+def until_moves(window: UntilWindow, events: Run, gone: Run | None) -> Moves:
+    """`[LANDMARK TO ..]`: rows up to that time enter; once it has passed, all of them leave, the oldest first."""
+    last = int(events.ts.searchsorted(window.stop, side="right"))
+    enter_end = np.minimum(_counting(len(events.ts)), last)
+    left = [c[:0] for c in events.columns] if gone is None else gone.columns
+    leave_row = np.empty(0, np.int64) if gone is None else gone.numbers
+    none = np.zeros(len(events.ts), np.int64)
+    return Moves([c[:last] for c in events.columns], events.numbers[:last], enter_end, left, leave_row, none)
 
 
 def unbounded_moves(events: Run) -> Moves:

@@ -34,6 +34,7 @@ from headrace.plan.windows import (
     SessionWindow,
     SpanWindow,
     UnboundedWindow,
+    UntilWindow,
 )
 from headrace.testing.rows import Row, from_micros
 from headrace.testing.scalar import evaluate, holds
@@ -122,6 +123,9 @@ class _Reports:
 
     def by_time(self, trigger: EveryTime) -> Iterator[Look]:
         """At every time on the grid that the clock has passed; at the end, up to the last that can hold an event."""
+        if isinstance(self.node.window, UntilWindow):
+            yield from self.until(self.node.window.stop, trigger.every)
+            return
         every: set[int] = set()
         for t in self.times:
             u = trigger.first_at(t)
@@ -134,6 +138,17 @@ class _Reports:
             seen = [j for j, t in enumerate(self.times) if t <= u]
             start, end = self.bounds(u)
             yield Look((u, CLOCK, 0), tuple(self.inside(seen, u, self.position(seen))), start, end)
+
+    def until(self, stop: int, every: int) -> Iterator[Look]:
+        """At one time, all windows that end there, from the shortest to the first that holds every row."""
+        seen = [j for j, t in enumerate(self.times) if t <= stop]
+        start = stop
+        firsts = {self.groups[j]: self.times[j] for j in reversed(seen) if self.selected[j]}
+        while firsts and stop < self.clock and start >= min(firsts.values()):
+            start -= every
+            inside = tuple(j for j in seen if self.times[j] > start)
+            only = frozenset(g for g, first in firsts.items() if first <= start + every)  # the window before held not all of it
+            yield Look((stop, CLOCK, 0), inside, start, stop, mark=(stop - start) // every, only=only)
 
     def holds_until(self, t: int, u: int) -> bool:
         """Whether a look at u is to be made because of a row at t."""

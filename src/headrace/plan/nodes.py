@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from headrace.errors import QueryError
 from headrace.plan.aggregates import Aggregate, result_type
-from headrace.plan.expr import Expr
+from headrace.plan.expr import UNKNOWN_TYPE, Expr
 from headrace.plan.joins import Join, join_bound
 from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import Bound, Stream
-from headrace.plan.time import format_duration
+from headrace.plan.time import format_duration, format_instant
 from headrace.plan.windows import (
     DeltaWindow,
     EveryField,
@@ -25,6 +25,7 @@ from headrace.plan.windows import (
     SpanWindow,
     Trigger,
     UnboundedWindow,
+    UntilWindow,
     Window,
 )
 
@@ -129,7 +130,7 @@ class Merge:
         """All have the columns of the first, by place and type; the names are those of the first."""
         first = self.inputs[0].schema
         for other in self.inputs[1:]:
-            if [f.type for f in other.schema.fields] != [f.type for f in first.fields]:
+            if not _alike(other.schema, first):
                 raise QueryError(
                     f"streams that are merged have the same columns; one has {first}, another {other.schema}",
                     hint="bring them into one form with SELECT first",
@@ -252,6 +253,13 @@ def policy_exprs(node: WindowReport) -> tuple[Expr, ...]:
 Node = Scan | Late | Rejected | Filter | Project | Merge | Join | WindowAggregate | WindowReport
 
 
+def _alike(one: Schema, other: Schema) -> bool:
+    """Whether rows fit together, column by column; a type that only Spark knows is settled there."""
+    pairs = list(zip(one.fields, other.fields, strict=False))
+    unknown = UNKNOWN_TYPE
+    return len(one.fields) == len(other.fields) and all(a.type == b.type or unknown in (a.type, b.type) for a, b in pairs)
+
+
 def _result(call: Aggregate, columns: Schema) -> Field:
     """The column that an aggregate gives."""
     for expr in (call.argument, call.filter):
@@ -346,6 +354,8 @@ def state_bound(node: Node) -> str:
                 case UnboundedWindow():
                     keep = f", until silent for {format_duration(stream.keep)}" if stream.keep else ""
                     return f"a fixed amount per key{keep}, and rows of {slack}"
+                case UntilWindow(stop=stop):
+                    return f"all rows up to {format_instant(stop)}, until then"
                 case SpanWindow():
                     return f"a fixed amount per key, and rows of {slack}"
                 case FieldWindow(size=reach, on=on):

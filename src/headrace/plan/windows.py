@@ -76,6 +76,20 @@ class SpanWindow:
 
 
 @dataclass(frozen=True, slots=True)
+class UntilWindow:
+    """`[LANDMARK TO stop EVERY e]`: all windows that end at `stop` and begin some whole number of `e` before it.
+
+    They are told when that time has passed, for every group back to the first that holds all of its rows.
+    """
+
+    stop: int
+
+    def __str__(self) -> str:
+        """As written in SQL."""
+        return f"[LANDMARK TO '{format_instant(self.stop)}']"
+
+
+@dataclass(frozen=True, slots=True)
 class FieldWindow:
     """`[SIZE n ON field]`: the rows whose position is in (p - n, p], where p is the position of the stream.
 
@@ -129,7 +143,7 @@ class DeltaWindow:
 
 
 Window = RangeWindow | RowsWindow | UnboundedWindow  # that an event can look at
-LookedAt = Window | SpanWindow | FieldWindow | SessionWindow | DeltaWindow
+LookedAt = Window | SpanWindow | UntilWindow | FieldWindow | SessionWindow | DeltaWindow
 SEGMENTS = (SessionWindow, DeltaWindow)  # windows that end by what comes, each with its own rows
 
 

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.kernels import reports
+from headrace.kernels.codes import NULL
 from headrace.operators.deltas import Deltas
 from headrace.operators.fields import FieldState, Positions
-from headrace.operators.fires import Pass, came_then, fired
+from headrace.operators.fires import Pass, came_then, fired, until
 from headrace.operators.looks import Ask, Looks, Reads, look
 from headrace.operators.moves import Moves
 from headrace.operators.queue import QueueTally
 from headrace.operators.sums import DecimalSumTally, DoubleSumTally, IntegerSumTally, MomentsTally
 from headrace.operators.tally import CountTally, DistinctTally, grown
-from headrace.operators.windows import Rings, edges_of, range_moves, rows_moves, span_moves, unbounded_moves
+from headrace.operators.windows import Rings, edges_of, range_moves, rows_moves, span_moves, unbounded_moves, until_moves
 from headrace.plan.aggregates import decimal_parts, result_type
 from headrace.plan.aggregates import function as aggregate_function
 from headrace.plan.time import START_OF_TIME
@@ -35,6 +36,7 @@ from headrace.plan.windows import (
     RowsWindow,
     SpanWindow,
     UnboundedWindow,
+    UntilWindow,
 )
 from headrace.runtime.reservoir import Reservoir, Run, join
 from headrace.stages.program import Report, Stage, TableRole, Tally, TallyKind, VectorKind
@@ -98,6 +100,8 @@ class Evaluator:
         # Where looks need them: the number of the first row of the zone, and the positions of all of them.
         self.places = (0, np.empty(0, np.int64), np.empty(0, np.int64))
         self.lives: dict[int, Lives] = {}  # by their table
+        self.ended: set[int] = set()  # windows that end at one time, which has passed
+        self._zone = Run(0, np.empty(0, np.int64), layout.empty())  # of the last pass
         self.moved: list[dict[int, Looks]] = []  # of the last pass: the looks as other windows see them
         self.looks: list[Looks] = []  # of the last pass: what every report looked at
         self.reported: list[list[Reading]] = []  # and what every tally said there
@@ -131,6 +135,7 @@ class Evaluator:
 
         `end`: the input has ended, and this is how far time was before.
         """
+        self._zone = zone
         rows = Run(zone.first, zone.ts[:final], [c[:final] for c in zone.columns])
         bound = drain if drain is not None else (int(rows.ts[-1]) if final else None)
         edges = {} if bound is None else self._read_edges(zone, bound)
@@ -139,6 +144,11 @@ class Evaluator:
         readings = self._run(moves, rows, events)
         for field in self.fields.values():
             field.settle(rows)
+        for i, program in enumerate(self.stage.windows):
+            move = moves[i]
+            if isinstance(program.window, UntilWindow) and move is not None and len(move.leave_row):
+                self.ended.add(i)
+                self.touch(move.leave)
         self.touch(rows.columns)
         for offset, edge in edges.items():
             self.edges[offset] = edge.first + len(edge.ts)
@@ -164,6 +174,7 @@ class Evaluator:
             self.moved = [{} for _ in self.stage.reports]
             self.reported = [[{} for _ in self.tallies] for _ in self.stage.reports]
             return [{} for _ in self.tallies]
+        self._zone = zone
         rows = Run(zone.first + start, zone.ts[start:], [c[start:] for c in zone.columns])
         last = int(rows.ts.searchsorted(stop)) if stop > START_OF_TIME else 0
         last = max(last, int(events[-1]) + 1 if len(events) else 0, upto - rows.first)
@@ -191,6 +202,10 @@ class Evaluator:
                 for other in self._beside(report) if edges else ():
                     self.moved[i][other] = self._seen_by(self.looks[i], other, rows, edges)
                 continue
+            if isinstance(spec, UntilWindow) and isinstance(report.trigger, EveryTime):
+                for part in ask:
+                    self.looks[i] = self.looks[i].append(self._until_now(window, spec, report, presence, rows, moves, part))
+                continue
             move = moves[window]
             for part in ask if move is not None else ():
                 assert move is not None
@@ -210,6 +225,29 @@ class Evaluator:
         entered = enter.ts.searchsorted(looks.time - spec.lag, side="right")
         left = leave.ts.searchsorted(looks.time - (spec.lag + spec.size), side="right")
         return Looks(looks.time, looks.key, entered, left)
+
+    def _until_now(
+        self, window: int, spec: UntilWindow, report: Report, presence: CountTally, rows: Run, moves: list[Moves | None], ask: Ask
+    ) -> Looks:
+        """The windows that end at one time. Their rows leave as the windows become shorter, and are all gone then."""
+        assert isinstance(report.trigger, EveryTime)
+        last = int(rows.ts.searchsorted(spec.stop, side="right"))
+        gone = self._until(self.reservoir.oldest, spec.stop, self._zone)
+        fires = until(spec, report.trigger.every, gone, ask, last)
+        if fires is None:
+            return Looks.none()
+        move = moves[window] = until_moves(spec, rows, gone)
+        at, key = reports.live(
+            presence.at.keys(move.enter), presence.at.code(move.enter), presence.at.keys(move.leave),
+            presence.at.code(move.leave), presence.counts, np.zeros(len(presence.counts), np.int32), 1,
+            fires.entered, fires.left, fires.part,
+        )  # fmt: skip
+        found = fires.looks(at, key)
+        found.begin = spec.stop - fires.mark[at] * report.trigger.every
+        first = np.full(len(presence.counts), spec.stop, np.int64)
+        counts = presence.at.code(gone.columns) < NULL
+        np.minimum.at(first, presence.at.keys(gone.columns)[counts], gone.ts[counts])
+        return found.take(np.flatnonzero(first[found.key] <= found.begin + report.trigger.every))
 
     def _closed(self, report: Report, rows: Run, ask: Ask, end: int | None) -> Looks:
         """Windows that end by what comes, and have ended."""
@@ -293,6 +331,8 @@ class Evaluator:
                     out.append(unbounded_moves(rows))
                 case SpanWindow() as window:
                     out.append(span_moves(window, rows))
+                case UntilWindow() as window:
+                    out.append(until_moves(window, rows, None))
                 case FieldWindow(size=size):
                     assert program.field is not None, "the field is a vector"
                     field = self.fields[program.field]
@@ -402,7 +442,9 @@ class Evaluator:
         needed = min(self.edges.values(), default=self.reservoir.count)
         for field in self.fields.values():
             needed = min(needed, min((row for row, _ in field.tails.values()), default=needed))
-        for program in self.stage.windows:
+        for i, program in enumerate(self.stage.windows):
+            if isinstance(program.window, UntilWindow) and i not in self.ended:
+                needed = 0
             if isinstance(program.window, RowsWindow) and program.partitions is None:
                 needed = min(needed, max(0, self.reservoir.count - program.window.rows))
         self.reservoir.drop_before(needed)

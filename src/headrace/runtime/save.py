@@ -49,6 +49,7 @@ def save(processor: TaskProcessor, pages: PageStore) -> bytes:
         "clock": processor.clock.dump(),
         "numbered": evaluator.numbered,
         "edges": [list(pair) for pair in evaluator.edges.items()],
+        "ended": sorted(evaluator.ended),
         "fields": [[vector, field.dump()] for vector, field in evaluator.fields.items()],
         "counts": [t.count for t in processor.tables],
     }
@@ -74,6 +75,7 @@ def load(processor: TaskProcessor, head: bytes, pages: PageStore) -> None:
     processor.clock.load(state["clock"])
     evaluator.numbered = state["numbered"]
     evaluator.edges = {offset: row for offset, row in state["edges"]}
+    evaluator.ended = set(state["ended"])
     for vector, field in state["fields"]:
         evaluator.fields[vector].load(field)
     processor.reservoir.load(_part(state, "reservoir"))

@@ -27,6 +27,7 @@ from headrace.plan.windows import (
     SessionWindow,
     SpanWindow,
     UnboundedWindow,
+    UntilWindow,
 )
 from headrace.sql.scope import Scope
 from headrace.sql.syntax import DeltaSpec, RangeSpec, RowsSpec, Scalar, SessionSpec, SizeSpec, SpanSpec
@@ -79,10 +80,16 @@ def looking(clause: WindowClause, node: Node, scope: Scope, settings: Settings, 
     match spec:
         case SizeSpec():
             return _sized(spec, node, scope, settings, EveryInstant(1, (), batch) if together else None)
+        case SpanSpec(start=None, stop=stop, every=every):
+            assert stop is not None
+            assert every is not None
+            return Looking(node, UntilWindow(stop), EveryTime(every, stop), _by(spec.partition_by, scope))
         case SpanSpec(start=start, stop=None, every=every):
+            assert start is not None
             assert every is not None
             return Looking(node, SpanWindow(start), EveryTime(every, start), _by(spec.partition_by, scope))
         case SpanSpec(start=start, stop=stop):
+            assert start is not None
             assert stop is not None
             return Looking(node, SpanWindow(start, stop), EveryTime(ONCE, stop), _by(spec.partition_by, scope))
         case SessionSpec(gap=gap):

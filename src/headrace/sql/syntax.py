@@ -90,9 +90,9 @@ class SizeSpec:
 
 @dataclass(frozen=True, slots=True)
 class SpanSpec:
-    """`LANDMARK FROM start EVERY every`, or `FIXED FROM start TO stop`."""
+    """`LANDMARK FROM start EVERY every`, `LANDMARK TO stop EVERY every`, or `FIXED FROM start TO stop`."""
 
-    start: int
+    start: int | None
     stop: int | None
     every: int | None
     partition_by: tuple[Scalar, ...] = ()

@@ -83,10 +83,11 @@ def _spec(cursor: Cursor) -> WindowSpec:
         case "SESSION":
             return SessionSpec(duration(cursor, "how long a session may be silent"), _partitions(cursor))
         case "LANDMARK":
-            cursor.expect("FROM", what="FROM and a time")
+            ends = cursor.expect("FROM", "TO", what="FROM or TO and a time") == "TO"
             begins = instant(cursor)
             cursor.expect("EVERY", what="EVERY and how often to look at the window")
-            return SpanSpec(begins, None, duration(cursor, "how often to look at the window"), _partitions(cursor))
+            looks = duration(cursor, "how often to look at the window")
+            return SpanSpec(None if ends else begins, begins if ends else None, looks, _partitions(cursor))
         case "FIXED":
             cursor.expect("FROM", what="FROM and a time")
             begins = instant(cursor)

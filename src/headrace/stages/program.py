@@ -32,6 +32,7 @@ from headrace.plan.windows import (
     SessionWindow,
     Trigger,
     UnboundedWindow,
+    UntilWindow,
     Window,
 )
 
@@ -310,10 +311,9 @@ class Stage:
     @property
     def stores_rows(self) -> bool:
         """Whether rows must stay in the reservoir after they are final."""
-        return any(
-            isinstance(w.window, RangeWindow | FieldWindow) or (isinstance(w.window, RowsWindow) and w.partitions is None)
-            for w in self.windows
-        )
+        kept = (RangeWindow, FieldWindow, UntilWindow)
+        counted = [isinstance(w.window, RowsWindow) and w.partitions is None for w in self.windows]
+        return any(counted) or any(isinstance(w.window, kept) for w in self.windows)
 
     @property
     def by_instant(self) -> bool:

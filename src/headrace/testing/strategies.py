@@ -39,6 +39,7 @@ from headrace.plan.windows import (
     SpanWindow,
     Trigger,
     UnboundedWindow,
+    UntilWindow,
     Window,
 )
 from headrace.testing.rows import Row, from_micros
@@ -151,7 +152,9 @@ def policies(draw: st.DrawFn, by: tuple[Expr, ...]) -> tuple[LookedAt, Trigger]:
     """What is in a window and when it is looked at: all pairs of time, rows and fields, and the windows that stand alone."""
     seconds, few = st.sampled_from((1, 2, 3, 5)), st.integers(1, 4)
     on = Expr.of(draw(st.sampled_from(FIELDS)))
-    match draw(st.integers(0, 9)):
+    match draw(st.integers(0, 10)):
+        case 3:
+            return UntilWindow(draw(st.sampled_from((3, 8))) * SECOND), EveryTime(draw(seconds) * SECOND, 3 * SECOND)
         case 0:
             return SessionWindow(draw(seconds) * SECOND), OnClose()
         case 1:
