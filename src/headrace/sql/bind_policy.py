@@ -173,6 +173,8 @@ def _delta(on: Scalar, scope: Scope) -> Expr:
     tree = on.tree.copy()
     named = [c for c in tree.find_all(exp.Column) if c.table.lower() == "first"]
     for column in named:
+        if not isinstance(column.this, exp.Identifier):
+            raise scope.text.error("expected a column after 'first.'", on.span)
         column.replace(exp.column(exp.to_identifier(_FIRST + column.name, quoted=column.this.quoted)))
     both = Schema((*scope.schema.fields, *(Field(_FIRST + f.name, f.type) for f in scope.schema.fields)))
     wide = Scope(scope.text, both, scope.qualifiers, later=scope.later)
