@@ -12,12 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.kernels import reports
-from headrace.kernels.codes import NULL
-from headrace.operators.deltas import Deltas
 from headrace.operators.fields import FieldState, Positions
-from headrace.operators.fires import Pass, came_then, fired, until
-from headrace.operators.looks import Ask, Looks, Reads, look
+from headrace.operators.looks import Ask, Looks, Reads
 from headrace.operators.moves import Moves
 from headrace.operators.queue import QueueTally
 from headrace.operators.sums import DecimalSumTally, DoubleSumTally, IntegerSumTally, MomentsTally
@@ -28,16 +24,14 @@ from headrace.plan.aggregates import function as aggregate_function
 from headrace.plan.time import START_OF_TIME
 from headrace.plan.windows import (
     EveryField,
-    EveryInstant,
-    EveryTime,
     FieldWindow,
-    OnClose,
     RangeWindow,
     RowsWindow,
     SpanWindow,
     UnboundedWindow,
     UntilWindow,
 )
+from headrace.runtime.looking import find_looks
 from headrace.runtime.reservoir import Reservoir, Run, join
 from headrace.stages.program import Report, Stage, TableRole, Tally, TallyKind, VectorKind
 
@@ -101,7 +95,7 @@ class Evaluator:
         self.places = (0, np.empty(0, np.int64), np.empty(0, np.int64))
         self.lives: dict[int, Lives] = {}  # by their table
         self.ended: set[int] = set()  # windows that end at one time, which has passed
-        self._zone = Run(0, np.empty(0, np.int64), layout.empty())  # of the last pass
+        self.zone = Run(0, np.empty(0, np.int64), layout.empty())  # of the last pass
         self.moved: list[dict[int, Looks]] = []  # of the last pass: the looks as other windows see them
         self.looks: list[Looks] = []  # of the last pass: what every report looked at
         self.reported: list[list[Reading]] = []  # and what every tally said there
@@ -135,12 +129,12 @@ class Evaluator:
 
         `end`: the input has ended, and this is how far time was before.
         """
-        self._zone = zone
+        self.zone = zone
         rows = Run(zone.first, zone.ts[:final], [c[:final] for c in zone.columns])
         bound = drain if drain is not None else (int(rows.ts[-1]) if final else None)
         edges = {} if bound is None else self._read_edges(zone, bound)
         moves = self._moves(zone, rows, edges, commit=True, ended=end is not None)
-        self._look(rows, edges, asks, moves, end)
+        find_looks(self, rows, edges, asks, moves, end)
         readings = self._run(moves, rows, events)
         for field in self.fields.values():
             field.settle(rows)
@@ -174,116 +168,15 @@ class Evaluator:
             self.moved = [{} for _ in self.stage.reports]
             self.reported = [[{} for _ in self.tallies] for _ in self.stage.reports]
             return [{} for _ in self.tallies]
-        self._zone = zone
+        self.zone = zone
         rows = Run(zone.first + start, zone.ts[start:], [c[start:] for c in zone.columns])
         last = int(rows.ts.searchsorted(stop)) if stop > START_OF_TIME else 0
         last = max(last, int(events[-1]) + 1 if len(events) else 0, upto - rows.first)
         rows = Run(rows.first, rows.ts[:last], [c[:last] for c in rows.columns])
         edges = self._read_edges(zone, max(stop, int(rows.ts[-1]) if last else START_OF_TIME))
         moves = self._moves(zone, rows, edges, commit=False)
-        self._look(rows, edges, asks, moves)
+        find_looks(self, rows, edges, asks, moves)
         return self._run_and_undo(moves, rows, events)
-
-    def _look(self, rows: Run, edges: dict[int, Run], asks: Asks, moves: list[Moves | None], end: int | None = None) -> None:
-        """Find what reports look at, before any row moves."""
-        self.looks = [Looks.none() for _ in self.stage.reports]
-        self.moved = [{} for _ in self.stage.reports]
-        for i, (report, ask) in enumerate(zip(self.stage.reports, asks, strict=False)):
-            window = self.stage.tallies[report.presence].window
-            presence, spec = self.tallies[report.presence], self.stage.windows[window].window
-            assert isinstance(presence, CountTally), "a presence is counted"
-            if isinstance(report.trigger, OnClose):
-                for part in ask:
-                    self.looks[i] = self.looks[i].append(self._closed(report, rows, part, end))
-                continue
-            if isinstance(spec, RangeWindow) and isinstance(report.trigger, EveryTime):
-                for part in ask if edges else ():
-                    self.looks[i] = self.looks[i].append(look(report.trigger, spec, presence, rows, edges, part))
-                for other in self._beside(report) if edges else ():
-                    self.moved[i][other] = self._seen_by(self.looks[i], other, rows, edges)
-                continue
-            if isinstance(spec, UntilWindow) and isinstance(report.trigger, EveryTime):
-                for part in ask:
-                    self.looks[i] = self.looks[i].append(self._until_now(window, spec, report, presence, rows, moves, part))
-                continue
-            move = moves[window]
-            for part in ask if move is not None else ():
-                assert move is not None
-                found = self._fired(i, report, presence, rows, move, part, end)
-                self.looks[i] = self.looks[i].append(found)
-
-    def _beside(self, report: Report) -> set[int]:
-        """The other windows that a report reads at its looks."""
-        tallies = {*report.moved, *(m.tally for m in report.metrics), *(m.count for m in report.metrics if m.count is not None)}
-        return {self.stage.tallies[t].window for t in tallies} - {self.stage.tallies[report.presence].window}
-
-    def _seen_by(self, looks: Looks, window: int, rows: Run, edges: dict[int, Run]) -> Looks:
-        """The same looks at another window of time."""
-        spec = self.stage.windows[window].window
-        assert isinstance(spec, RangeWindow)
-        enter, leave = rows if spec.lag == 0 else edges[spec.lag], edges[spec.lag + spec.size]
-        entered = enter.ts.searchsorted(looks.time - spec.lag, side="right")
-        left = leave.ts.searchsorted(looks.time - (spec.lag + spec.size), side="right")
-        return Looks(looks.time, looks.key, entered, left)
-
-    def _until_now(
-        self, window: int, spec: UntilWindow, report: Report, presence: CountTally, rows: Run, moves: list[Moves | None], ask: Ask
-    ) -> Looks:
-        """The windows that end at one time. Their rows leave as the windows become shorter, and are all gone then."""
-        assert isinstance(report.trigger, EveryTime)
-        last = int(rows.ts.searchsorted(spec.stop, side="right"))
-        gone = self._until(self.reservoir.oldest, spec.stop, self._zone)
-        fires = until(spec, report.trigger.every, gone, ask, last)
-        if fires is None:
-            return Looks.none()
-        move = moves[window] = until_moves(spec, rows, gone)
-        at, key = reports.live(
-            presence.at.keys(move.enter), presence.at.code(move.enter), presence.at.keys(move.leave),
-            presence.at.code(move.leave), presence.counts, np.zeros(len(presence.counts), np.int32), 1,
-            fires.entered, fires.left, fires.part,
-        )  # fmt: skip
-        found = fires.looks(at, key)
-        found.begin = spec.stop - fires.mark[at] * report.trigger.every
-        first = np.full(len(presence.counts), spec.stop, np.int64)
-        counts = presence.at.code(gone.columns) < NULL
-        np.minimum.at(first, presence.at.keys(gone.columns)[counts], gone.ts[counts])
-        return found.take(np.flatnonzero(first[found.key] <= found.begin + report.trigger.every))
-
-    def _closed(self, report: Report, rows: Run, ask: Ask, end: int | None) -> Looks:
-        """Windows that end by what comes, and have ended."""
-        lives = self.lives[self.stage.tallies[report.presence].group]
-        if not isinstance(lives, Deltas):
-            return lives.looks(rows, ask)
-        first, high, low = self.places
-        high, low = (a[rows.first - first : rows.first - first + len(rows.ts)] for a in (high, low))
-        return lives.closed(rows, high, low, ask, end)
-
-    def _fired(
-        self, number: int, report: Report, presence: CountTally, rows: Run, moves: Moves, ask: Ask, end: int | None
-    ) -> Looks:
-        """The looks of a report that the clock alone does not let happen."""
-        counter = None if report.counter is None else self.tallies[report.counter]
-        assert counter is None or isinstance(counter, CountTally), "rows are counted"
-        first, high, low = self.places
-        high, low = (a[rows.first - first : rows.first - first + len(rows.ts)] for a in (high, low))
-        positions = None if report.field is None else self.fields[report.field].positions(rows)
-        window = self.stage.tallies[report.presence].window
-        same = report.field is not None and self.stage.windows[window].field == report.field
-        leaving = self.fields[report.field].leaving[window] if same and report.field is not None else None
-        pass_ = Pass(self.stage, rows, high, low, moves, counter, positions, leaving, rows.first > 0, end)
-        fires = fired(report, pass_, ask)
-        if isinstance(report.trigger, EveryInstant) and report.trigger.rows is None:
-            return came_then(report, pass_, fires, presence)
-        group = self.stage.tallies[report.presence].group
-        if report.partition is None:
-            part, parts = np.zeros(len(presence.counts), np.int32), 1
-        else:
-            part, parts = self.owners[group, report.partition], self.tables[report.partition].capacity
-        at, key = reports.live(
-            presence.at.keys(moves.enter), presence.at.code(moves.enter), presence.at.keys(moves.leave),
-            presence.at.code(moves.leave), presence.counts, part, parts, fires.entered, fires.left, fires.part,
-        )  # fmt: skip
-        return fires.looks(at, key)
 
     def _reads(self, spec: Tally, moves: Moves, keys: np.ndarray) -> Reads | None:
         """Where to read a tally, if any report reads it; else it is read at the events alone."""
@@ -298,9 +191,10 @@ class Evaluator:
 
     def _read_edges(self, zone: Run, bound: int) -> dict[int, Run]:
         """For every edge, the rows that pass it when time moves on to `bound`."""
-        return {offset: self._until(row, bound - offset, zone) for offset, row in self.edges.items()}
+        return {offset: self.until(row, bound - offset, zone) for offset, row in self.edges.items()}
 
-    def _until(self, row: int, bound: int, zone: Run) -> Run:
+    def until(self, row: int, bound: int, zone: Run) -> Run:
+        """Rows from number `row` on, of the reservoir and then of the zone, as long as their time is at most `bound`."""
         runs = self.reservoir.until(row, bound) if row < self.reservoir.count else []
         at = runs[-1].first + len(runs[-1].ts) if runs else row
         start, stop = at - zone.first, int(zone.ts.searchsorted(bound, side="right"))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from headrace.oracle.admission import Arrival, Batch
 from headrace.plan.aggregates import FUNCTIONS, Aggregate, function
-from headrace.plan.arrival import by_arrival
+from headrace.plan.arrival import application_time, by_arrival
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate, WindowReport
 from headrace.plan.query import Emit, Query, Script
@@ -148,10 +148,13 @@ DELTAS = ("ABS(shop - first.shop)", "amount - first.amount", "ABS(amount - first
 
 
 @st.composite
-def policies(draw: st.DrawFn, by: tuple[Expr, ...]) -> tuple[LookedAt, Trigger]:
-    """What is in a window and when it is looked at: all pairs of time, rows and fields, and the windows that stand alone."""
+def policies(draw: st.DrawFn, by: tuple[Expr, ...], clock: Expr | None) -> tuple[LookedAt, Trigger]:
+    """What is in a window and when it is looked at: all pairs of time, rows and fields, and the windows that stand alone.
+
+    Rows that stand in the order of arrival have application time as a field, `clock`: then these are the nine pairs of 002.
+    """
     seconds, few = st.sampled_from((1, 2, 3, 5)), st.integers(1, 4)
-    on = Expr.of(draw(st.sampled_from(FIELDS)))
+    on, unit = (Expr.of(draw(st.sampled_from(FIELDS))), 1) if clock is None else (clock, SECOND)
     match draw(st.integers(0, 10)):
         case 3:
             return UntilWindow(draw(st.sampled_from((3, 8))) * SECOND), EveryTime(draw(seconds) * SECOND, 3 * SECOND)
@@ -166,12 +169,12 @@ def policies(draw: st.DrawFn, by: tuple[Expr, ...]) -> tuple[LookedAt, Trigger]:
     lag = draw(st.sampled_from((0, 0, 0, SECOND)))
     sizes: list[LookedAt] = [
         RangeWindow(draw(seconds) * SECOND, lag), RowsWindow(draw(few), by), UnboundedWindow(), SpanWindow(2 * SECOND),
-        FieldWindow(draw(few), on),
+        FieldWindow(draw(few) * unit, on),
     ]  # fmt: skip
     batch = draw(st.sampled_from((None, Expr.of("ok"))))
     slides: list[Trigger] = [
         EveryTime(draw(seconds) * SECOND, draw(st.sampled_from((0, 0, -1, 1)))), EveryRows(draw(few), by),
-        EveryField(draw(few), on), EveryInstant(batch=batch), EveryInstant(draw(few), by, batch),
+        EveryField(draw(few) * unit, on), EveryInstant(batch=batch), EveryInstant(draw(few), by, batch),
     ]  # fmt: skip
     window, trigger = draw(st.sampled_from(sizes)), draw(st.sampled_from(slides))
     if isinstance(trigger, EveryTime) and not isinstance(window, RangeWindow):
@@ -180,10 +183,10 @@ def policies(draw: st.DrawFn, by: tuple[Expr, ...]) -> tuple[LookedAt, Trigger]:
 
 
 @st.composite
-def policy_reports(draw: st.DrawFn, below: Node) -> WindowReport:
+def policy_reports(draw: st.DrawFn, below: Node, clock: Expr | None = None) -> WindowReport:
     """A window of any measure, looked at by any trigger, partitioned or not."""
     by = _exprs(draw(st.sampled_from(((), ("card",), ("shop",)))))
-    window, trigger = draw(policies(by))
+    window, trigger = draw(policies(by, clock))
     more = _exprs(draw(st.sampled_from(((), (), ("card",), ("shop",), ("ok",)))))
     keys = tuple((e.as_column or f"_key{i}", e) for i, e in enumerate(dict.fromkeys((*by, *more))))
     calls = tuple(draw(aggregates(f"r{i}")) for i in range(draw(st.integers(1, 3))))
@@ -200,7 +203,12 @@ def policy_cases(draw: st.DrawFn, most_rows: int = 20) -> Case:
     queries = []
     for number in range(draw(st.integers(1, 2))):
         below: Node = scan if draw(st.integers(0, 3)) else Filter(scan, Expr.of(draw(st.sampled_from(PREDICATES))))
-        node: Node = draw(policy_reports(by_arrival(below) if draw(st.integers(0, 4)) == 0 else below))
+        node: Node
+        if draw(st.integers(0, 3)) == 0:
+            clock = application_time(stream) if stream.timestamp == Expr.of("at") else None
+            node = draw(policy_reports(by_arrival(below), clock))
+        else:
+            node = draw(policy_reports(below))
         if draw(st.integers(0, 4)) == 0:
             node = WindowAggregate(node, RangeWindow(3 * SECOND), (), (Aggregate("rows", function("COUNT"), None),))
         queries.append(Query(f"q{number}", node, draw(st.sampled_from(list(Emit)))))
