@@ -16,6 +16,6 @@ RELAXED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_b
 
 
 @given(policy_cases())
-@settings(suppress_health_check=RELAXED, max_examples=max(10, settings.default.max_examples // 3))
+@settings(suppress_health_check=RELAXED, max_examples=max(8, settings.default.max_examples // 6))
 def test_windows_of_every_policy(case: Case):
     check_query(case.script, case.batches, local_engine, buckets=(3, 1), restarts=(1, 3), recuts=1, losses=False)
