@@ -54,11 +54,19 @@ def test_models_and_the_order_of_rows():
     [
         "[RANGE 5 SECONDS LAG 1 SECOND]", "[ROWS 3 PARTITIONED BY b]", "[UNBOUNDED]", "[NOW]", "[SIZE 4 EVERY 2]",
         "[SIZE 4 ON b EVERY 2 ON b]", "[RANGE 4 SECONDS LAG 2 SECONDS SLIDE 2 SECONDS]", "[SESSION 5 SECONDS]", "[DELTA 5 ON v]",
-        "[LANDMARK FROM '2026-01-01' EVERY 1 DAY]", "[FIXED FROM '2026-01-01' TO '2026-01-02']", "[SIZE 2 SECONDS SYSTEM]",
+        "[FIXED FROM '2026-01-01' TO '2026-01-02']", "[SIZE 2 SECONDS SYSTEM]",
     ],
 )  # fmt: skip
 def test_every_window_has_words(window, profile):
     assert set(facts(f"SELECT SUM(v) AS x FROM s {window};", profile)) == {"reacts to", "told", "holds", "rows stand"}
+
+
+def test_a_window_that_a_profile_cannot_tell_is_named():
+    sql = STREAM + "SELECT SUM(v) AS x FROM s [LANDMARK FROM '2026-01-01' EVERY 1 DAY];"
+    text = explain_profiles(sql, "script", list(PROFILES))
+    assert "under headrace, flink, streambase, spark" in text
+    assert "under oracle-cep this script cannot run" in text
+    assert "LANDMARK is told at every slide" in text
 
 
 def test_queries_that_do_the_same_are_told_together():

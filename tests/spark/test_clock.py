@@ -23,10 +23,10 @@ SELECT id FROM late(ends) INTO FILE('{}/ends_late');
 """
 
 
-def write(folder: Path, *rows: tuple[float, int]) -> None:
+def write(folder: Path, *rows: tuple[float, int], written: float | None = None) -> None:
     folder.mkdir(exist_ok=True)
     name = f"{len(list(folder.glob('*.parquet'))):04d}.parquet"
-    write_file(folder / name, SCHEMA, [(from_micros(int(t * 1_000_000)), i) for t, i in rows])
+    write_file(folder / name, SCHEMA, [(from_micros(int(t * 1_000_000)), i) for t, i in rows], written)
 
 
 def wait_for(folder: Path, rows: list[tuple], run) -> None:
@@ -79,8 +79,9 @@ SELECT COUNT(*) AS n, MAX(id) AS newest FROM s [SIZE 1 DAY SYSTEM] EMIT FINAL IN
 
 
 def test_system_time_is_that_of_arrival(spark, tmp_path):
-    write(tmp_path / "in", (40, 1), (30, 2))
-    write(tmp_path / "in", (20, 4), (10, 8))
+    now = time.time()  # Spark takes files by age, and those of one millisecond in any order
+    write(tmp_path / "in", (40, 1), (30, 2), written=now - 1)
+    write(tmp_path / "in", (20, 4), (10, 8), written=now)
     run = start_run(spark, parse_script(SYSTEM.replace("{}", str(tmp_path))), {}, buckets=2).wait(120)
     assert run.done
     assert read_sink(tmp_path / "by_time") == [(8, 8), (4, 12), (2, 6), (1, 3)]

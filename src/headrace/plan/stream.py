@@ -139,11 +139,6 @@ class Stream:
         """Whether the source is one sequence of rows; only a frame with positions may be several side by side."""
         return not (isinstance(self.source, FrameSource) and self.source.position is not None)
 
-    @property
-    def bounded_disorder(self) -> bool:
-        """Whether results over this stream ever become final before it ends."""
-        return isinstance(self.delay, int)
-
     def __str__(self) -> str:
         """One line for explain."""
         parts = [f"{'Table' if self.static else 'Stream'} {self.name} {self.schema} FROM {self.source}"]

@@ -67,6 +67,32 @@ def settings_of(select: Select, scope: Scope, default: Settings) -> Settings:
     return found
 
 
+def check_used(select: Select, look: Looking | None, spec: WindowSpec | None, scope: Scope) -> None:
+    """Refuse what is said about the execution of a query and would change nothing: whoever wrote it expects something else."""
+    trigger = look.trigger if look is not None else None
+    if select.batch_by is not None and not (isinstance(trigger, EveryInstant) and trigger.batch is not None):
+        hint = "it goes with windows that rows let be looked at, such as [ROWS 1], [RANGE 5 MINUTES] or [SIZE 10]"
+        raise scope.text.error("BATCH BY changes nothing here", select.batch_by.span, hint=hint)
+    seen: set[str] = set()
+    for setting in select.settings:
+        key = setting.key.text.lower()
+        if key in seen:
+            raise scope.text.error(f"{key} is there twice", setting.key.span)
+        seen.add(key)
+        if spec is None:
+            raise scope.text.error("settings are about a window in square brackets, and there is none", setting.key.span)
+        clocked = look is not None and isinstance(trigger, EveryTime)
+        movable = clocked and look is not None and isinstance(look.window, RangeWindow | RowsWindow | FieldWindow)
+        if key == "origin" and not movable:
+            raise scope.text.error("origin says when the clock looks at a window, and it does not here", setting.key.span)
+        if key == "order" and not _counts_rows(spec):
+            raise scope.text.error("order says how rows are counted, and none are here", setting.key.span)
+
+
+def _counts_rows(spec: WindowSpec) -> bool:
+    return isinstance(spec, RowsSpec) or (isinstance(spec, SizeSpec) and "rows" in (spec.size.unit, spec.every.unit))
+
+
 def in_order(spec: WindowSpec, node: Node, settings: Settings) -> Node:
     """The rows of a window that every event looks at, by arrival if it says SYSTEM, or counts rows as they come."""
     system = (isinstance(spec, RangeSpec) and spec.system) or (isinstance(spec, RowsSpec) and settings.by_arrival)
@@ -87,6 +113,8 @@ def looking(clause: WindowClause, node: Node, scope: Scope, settings: Settings, 
         case SpanSpec(start=start, stop=None, every=every):
             assert start is not None
             assert every is not None
+            if settings.report is Policy.CHANGE:
+                raise QueryError("LANDMARK is told at every slide", hint="WITH (report = 'every slide')")
             return Looking(node, SpanWindow(start), EveryTime(every, start), _by(spec.partition_by, scope))
         case SpanSpec(start=start, stop=stop):
             assert start is not None
@@ -121,8 +149,14 @@ def _sized(spec: SizeSpec, node: Node, scope: Scope, settings: Settings, instant
     trigger = _trigger(spec.every, node, scope, by, settings, system=system)
     if instants is not None and isinstance(trigger, EveryRows):
         trigger = EveryInstant(trigger.every, by, instants.batch)
-    timed = isinstance(window, RangeWindow) and isinstance(trigger, EveryTime)
-    return Looking(ordered, window, trigger, by, on_change=timed and settings.report is Policy.CHANGE)
+    # A look that rows let happen always comes with a change; one of the clock may not.
+    changes = settings.report is Policy.CHANGE and isinstance(trigger, EveryTime)
+    if changes and not isinstance(window, RangeWindow):
+        raise QueryError(
+            "only a window of time can be told on content change, and this one is measured otherwise",
+            hint="give SIZE a time, or WITH (report = 'every slide')",
+        )
+    return Looking(ordered, window, trigger, by, on_change=changes)
 
 
 def _eviction(spec: SizeSpec, node: Node, scope: Scope, by: tuple[Expr, ...], *, system: bool) -> LookedAt:

@@ -11,7 +11,7 @@ from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate, base_stream, children
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
 from headrace.sql.bind_join import bind_join
-from headrace.sql.bind_policy import in_order, looking, settings_of
+from headrace.sql.bind_policy import check_used, in_order, looking, settings_of
 from headrace.sql.bind_relation import HINT as LOOKS_HINT
 from headrace.sql.bind_relation import leaving, to_stream
 from headrace.sql.bind_report import Report
@@ -54,16 +54,16 @@ def bind_select(select: Select, catalog: Catalog) -> Node:
     if select.relation and (clause is None or over is not None) and select.relation.text != "ISTREAM":
         message = f"{select.relation.text} needs a window that rows leave"
         raise scope.text.error(message, select.relation.span, hint=LOOKS_HINT)
-    if over is not None:
-        return _select_over(select, node, scope, over)
-    if clause is None:
-        return _select_plain(select, node, scope)
+    if over is not None or clause is None:
+        check_used(select, None, None, scope)
+        return _select_plain(select, node, scope) if over is None else _select_over(select, node, scope, over)
     if clause.predicate:
         node = Filter(node, scope.condition(clause.predicate, "WHERE"))
     batch = scope.bind(select.batch_by, "BATCH BY") if select.batch_by else None
     with scope.text.at(clause.span):
         look = looking(clause, node, scope, settings, batch)
         node = node if look is not None else in_order(clause.spec, node, settings)
+    check_used(select, look, clause.spec, scope)
     if look is not None:
         return _select_report(select, clause, look, scope)
     if select.relation is not None:
