@@ -8,6 +8,7 @@ from headrace.errors import QueryError
 from headrace.plan.aggregates import Aggregate, result_type
 from headrace.plan.expr import UNKNOWN_TYPE, Expr
 from headrace.plan.joins import Join, join_bound
+from headrace.plan.patterns import Selection, Sequence
 from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import Bound, Stream
 from headrace.plan.time import format_duration, format_instant
@@ -250,7 +251,7 @@ def policy_exprs(node: WindowReport) -> tuple[Expr, ...]:
     return tuple(dict.fromkeys(found))
 
 
-Node = Scan | Late | Rejected | Filter | Project | Merge | Join | WindowAggregate | WindowReport
+Node = Scan | Late | Rejected | Filter | Project | Merge | Join | Sequence | WindowAggregate | WindowReport
 
 
 def _alike(one: Schema, other: Schema) -> bool:
@@ -298,6 +299,8 @@ def children(node: Node) -> tuple[Node, ...]:
             return inputs
         case Join(left=left, right=right):
             return left, right
+        case Sequence(places=places):
+            return tuple(p.input for p in places)
 
 
 def retracts(node: Node) -> bool:
@@ -317,6 +320,17 @@ def retracts(node: Node) -> bool:
         case Join():
             moving = any(isinstance(w, RowsWindow) for w in node.windows)
             return moving or any(node.kind.preserved) or any(map(retracts, children(node)))
+        case Sequence(places=places, selection=selection):
+            streams = base_streams(node)
+            undone = selection is not Selection.ANY or any(p.negated or p.repeated for p in places)
+            disorder = len({s.name for s in streams}) > 1 or any(s.delay != 0 for s in streams)
+            return (undone and disorder) or any(map(retracts, children(node)))
+
+
+def settles(node: Node) -> int:
+    """How long after its time a result of this node may still come to be known, once all input up to it is there."""
+    own = node.waits if isinstance(node, Sequence) else 0
+    return own + max(map(settles, children(node)), default=0)
 
 
 def _slack(streams: tuple[Stream, ...]) -> str:
@@ -335,6 +349,13 @@ def state_bound(node: Node) -> str:
             return state_bound(node.input)
         case Merge(inputs=inputs):
             return state_bound(inputs[0])
+        case Sequence(within=within):
+            streams = base_streams(node)
+            if any(s.delay is Bound.UNBOUNDED for s in streams):
+                return "all rows of the streams, because DELAY is UNBOUNDED"
+            return (
+                f"rows of ({format_duration(within)} + {_slack(streams)}) at the rate of the streams, and the results that wait"
+            )
         case Join():
             streams = base_streams(node)
             return join_bound(node, _slack(streams), any(s.delay is Bound.UNBOUNDED for s in streams))

@@ -19,8 +19,16 @@ from headrace.plan.nodes import (
     base_streams,
     children,
 )
+from headrace.plan.patterns import Sequence
 from headrace.plan.stream import Bound, Stream
 from headrace.plan.windows import UnboundedWindow
+
+
+class Using(Enum):
+    """How results are put in order under EMIT FINAL IN ORDER."""
+
+    OPTIMISTIC = "OPTIMISTIC"  # compute at once, and hold the results
+    KSLACK = "KSLACK"  # hold the rows, until the largest time of all streams is a DELAY past them (001, V)
 
 
 class Emit(Enum):
@@ -85,10 +93,13 @@ class Query:
     node: Node
     emit: Emit = Emit.CHANGES
     sink: Sink = ConsoleSink()
+    using: Using = Using.OPTIMISTIC
 
     def __post_init__(self) -> None:
         """Refuse what could never emit, or would grow for ever without saying so."""
         refuse_tables(self.node)
+        if self.using is Using.KSLACK:
+            _check_slack(self.node, self.emit)
         if not has_window(self.node):
             return
         for join in _joins(self.node):
@@ -111,7 +122,18 @@ class Query:
 
 def has_window(node: Node) -> bool:
     """Whether any step keeps state."""
-    return isinstance(node, WindowAggregate | WindowReport | Join) or any(map(has_window, children(node)))
+    return isinstance(node, WindowAggregate | WindowReport | Join | Sequence) or any(map(has_window, children(node)))
+
+
+def _check_slack(node: Node, emit: Emit) -> None:
+    """Rows can wait before a pattern over base streams; results of other steps have waited already."""
+    while isinstance(node, Filter | Project):
+        node = node.input
+    if emit is not Emit.FINAL_IN_ORDER or not isinstance(node, Sequence) or any(map(has_window, children(node))):
+        raise QueryError(
+            "USING KSLACK is for the results of a pattern over streams that no other step has made, in order",
+            hint="EVENT SEQ(..) .. EMIT FINAL IN ORDER USING KSLACK",
+        )
 
 
 def refuse_tables(node: Node) -> None:
