@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from headrace.plan.joins import Join
 from headrace.plan.nodes import Filter, Merge, Node, Project, WindowAggregate, WindowReport
-from headrace.plan.patterns import Sequence
+from headrace.plan.patterns import Pattern
 
 Rule = Callable[[Node], Node]
 
@@ -25,7 +25,7 @@ def bottom_up(node: Node, change: Rule) -> Node:
             sides = bottom_up(left, change), bottom_up(right, change)
             same = sides[0] is left and sides[1] is right
             return change(node if same else replace(node, left=sides[0], right=sides[1]))
-        case Sequence(places=places):
+        case Pattern(places=places):
             inputs = tuple(bottom_up(p.input, change) for p in places)
             same = all(new is p.input for new, p in zip(inputs, places, strict=True))
             changed_places = tuple(replace(p, input=new) for new, p in zip(inputs, places, strict=True))

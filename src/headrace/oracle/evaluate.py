@@ -23,7 +23,7 @@ from headrace.plan.nodes import (
     base_streams,
     children,
 )
-from headrace.plan.patterns import Sequence
+from headrace.plan.patterns import Pattern
 from headrace.plan.query import Query
 from headrace.plan.time import END_OF_TIME
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow, Window
@@ -55,7 +55,7 @@ def results(node: Node, rows: Rows | Sequence[tuple[Key, Row]], clock: Clock = E
             return merged(node, rows, clock)
         case Join(left=left, right=right):
             return joined(node, results(left, rows, clock), results(right, rows, clock), _clock_of(node, clock)[0])
-        case Sequence():
+        case Pattern():
             raise NotImplementedError("patterns")
         case Filter(input=below, predicate=predicate):
             found = results(below, rows, clock)

@@ -8,7 +8,7 @@ from headrace.errors import QueryError
 from headrace.plan.aggregates import Aggregate, result_type
 from headrace.plan.expr import UNKNOWN_TYPE, Expr
 from headrace.plan.joins import Join, join_bound
-from headrace.plan.patterns import Selection, Sequence
+from headrace.plan.patterns import Pattern, Selection
 from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import Bound, Stream
 from headrace.plan.time import format_duration, format_instant
@@ -251,7 +251,7 @@ def policy_exprs(node: WindowReport) -> tuple[Expr, ...]:
     return tuple(dict.fromkeys(found))
 
 
-Node = Scan | Late | Rejected | Filter | Project | Merge | Join | Sequence | WindowAggregate | WindowReport
+Node = Scan | Late | Rejected | Filter | Project | Merge | Join | Pattern | WindowAggregate | WindowReport
 
 
 def _alike(one: Schema, other: Schema) -> bool:
@@ -299,7 +299,7 @@ def children(node: Node) -> tuple[Node, ...]:
             return inputs
         case Join(left=left, right=right):
             return left, right
-        case Sequence(places=places):
+        case Pattern(places=places):
             return tuple(p.input for p in places)
 
 
@@ -320,7 +320,7 @@ def retracts(node: Node) -> bool:
         case Join():
             moving = any(isinstance(w, RowsWindow) for w in node.windows)
             return moving or any(node.kind.preserved) or any(map(retracts, children(node)))
-        case Sequence(places=places, selection=selection):
+        case Pattern(places=places, selection=selection):
             streams = base_streams(node)
             undone = selection is not Selection.ANY or any(p.negated or p.repeated for p in places)
             disorder = len({s.name for s in streams}) > 1 or any(s.delay != 0 for s in streams)
@@ -329,7 +329,7 @@ def retracts(node: Node) -> bool:
 
 def settles(node: Node) -> int:
     """How long after its time a result of this node may still come to be known, once all input up to it is there."""
-    own = node.waits if isinstance(node, Sequence) else 0
+    own = node.waits if isinstance(node, Pattern) else 0
     return own + max(map(settles, children(node)), default=0)
 
 
@@ -349,7 +349,7 @@ def state_bound(node: Node) -> str:
             return state_bound(node.input)
         case Merge(inputs=inputs):
             return state_bound(inputs[0])
-        case Sequence(within=within):
+        case Pattern(within=within):
             streams = base_streams(node)
             if any(s.delay is Bound.UNBOUNDED for s in streams):
                 return "all rows of the streams, because DELAY is UNBOUNDED"

@@ -1,4 +1,4 @@
-"""Sequence patterns: events that follow one another, none of some types between them, within a time."""
+"""Pattern patterns: events that follow one another, none of some types between them, within a time."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class Pattern:
     """Every choice of one event for each place that is not negated, in the total order, for which the conditions hold.
 
     `where` are conditions between events, over `scope`: the columns of all places, each with the name of its place in front.
@@ -161,7 +161,7 @@ class Sequence:
         where = f" WHERE {' AND '.join(map(str, self.where))}" if self.where else ""
         how = f" {self.selection.value}" if self.selection is not Selection.ANY else ""
         groups = "".join(f"; {name}: {call} AS {call.name}" for name, call in self.groups)
-        return f"Sequence ({', '.join(map(str, self.places))}){how}{where} WITHIN {format_duration(self.within)}{groups}"
+        return f"Pattern ({', '.join(map(str, self.places))}){how}{where} WITHIN {format_duration(self.within)}{groups}"
 
 
 def place_columns(places: Several[Place]) -> tuple[dict[str, str], ...]:
@@ -180,15 +180,15 @@ def place_columns(places: Several[Place]) -> tuple[dict[str, str], ...]:
     return tuple(out)
 
 
-def sequence(
+def pattern(
     places: Several[Place],
     conditions: Several[Expr],
     within: int,
     selection: Selection = Selection.ANY,
     groups: tuple[tuple[str, Aggregate], ...] = (),
-) -> Sequence:
+) -> Pattern:
     """A sequence from conditions over `scope`, in any form: those on one event go to its place, equalities are closed."""
-    bare = Sequence(tuple(places), within, (), selection, groups)
+    bare = Pattern(tuple(places), within, (), selection, groups)
     between: list[Expr] = []
     own: dict[int, list[Expr]] = {}
     for condition in dict.fromkeys(conditions):
@@ -200,10 +200,10 @@ def sequence(
             names = {new.lower(): Expr.column(old) for old, new in bare.columns[place].items()}
             own.setdefault(place, []).append(condition.substitute(names))
     done = tuple(replace(p, where=all_of((*p.conditions, *own.get(i, ())))) for i, p in enumerate(bare.places))
-    return Sequence(done, within, (*between, *_implied(between, bare)), selection, groups)
+    return Pattern(done, within, (*between, *_implied(between, bare)), selection, groups)
 
 
-def _implied(conditions: list[Expr], bare: Sequence) -> list[Expr]:
+def _implied(conditions: list[Expr], bare: Pattern) -> list[Expr]:
     """Events of a result that are both equal to a third are equal to each other, also if that third one must not be there."""
     single = {i for i in bare.positive if not bare.places[i].repeated}
     out = []

@@ -19,7 +19,7 @@ from headrace.plan.nodes import (
     base_streams,
     children,
 )
-from headrace.plan.patterns import Sequence
+from headrace.plan.patterns import Pattern
 from headrace.plan.stream import Bound, Stream
 from headrace.plan.windows import UnboundedWindow
 
@@ -122,14 +122,14 @@ class Query:
 
 def has_window(node: Node) -> bool:
     """Whether any step keeps state."""
-    return isinstance(node, WindowAggregate | WindowReport | Join | Sequence) or any(map(has_window, children(node)))
+    return isinstance(node, WindowAggregate | WindowReport | Join | Pattern) or any(map(has_window, children(node)))
 
 
 def _check_slack(node: Node, emit: Emit) -> None:
     """Rows can wait before a pattern over base streams; results of other steps have waited already."""
     while isinstance(node, Filter | Project):
         node = node.input
-    if emit is not Emit.FINAL_IN_ORDER or not isinstance(node, Sequence) or any(map(has_window, children(node))):
+    if emit is not Emit.FINAL_IN_ORDER or not isinstance(node, Pattern) or any(map(has_window, children(node))):
         raise QueryError(
             "USING KSLACK is for the results of a pattern over streams that no other step has made, in order",
             hint="EVENT SEQ(..) .. EMIT FINAL IN ORDER USING KSLACK",

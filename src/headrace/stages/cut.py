@@ -22,7 +22,7 @@ from headrace.plan.nodes import (
     base_streams,
     children,
 )
-from headrace.plan.patterns import Sequence
+from headrace.plan.patterns import Pattern
 from headrace.plan.stream import Bound, StageSource, Stream
 from headrace.stages.flatten import side_by_side, window_chain
 
@@ -82,7 +82,7 @@ class Cuts:
                 return Merge(tuple(self._over_feeds(child, fed) for child in inputs)) if fed else node
             case Join(left=left, right=right) if fed:
                 return replace(node, left=self._over_feeds(left, fed), right=self._over_feeds(right, fed))
-            case Sequence(places=places) if fed:
+            case Pattern(places=places) if fed:
                 return replace(node, places=tuple(replace(p, input=self._over_feeds(p.input, fed)) for p in places))
         return node
 
@@ -109,7 +109,7 @@ def _fed(node: Node) -> Iterator[Node]:
             yield from _state(chain[0].input if side_by_side(chain) else node.input)
         case WindowReport():
             yield from _state(node.input)
-        case Merge() | Join() | Sequence():
+        case Merge() | Join() | Pattern():
             for child in children(node):
                 yield from _state(child, merged=True)
 
@@ -117,7 +117,7 @@ def _fed(node: Node) -> Iterator[Node]:
 def _state(node: Node, merged: bool = False) -> Iterator[Node]:
     """The topmost steps from here down that keep state."""
     match node:
-        case WindowAggregate() | WindowReport() | Join() | Sequence():
+        case WindowAggregate() | WindowReport() | Join() | Pattern():
             yield node
         case Scan(stream=stream) if merged and stream.unique is not None:
             yield node  # rows that come twice are told apart before they meet others
