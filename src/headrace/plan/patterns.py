@@ -1,4 +1,4 @@
-"""Pattern patterns: events that follow one another, none of some types between them, within a time."""
+"""Sequence patterns: events that follow one another, none of some types between them, within a time."""
 
 from __future__ import annotations
 
