@@ -85,7 +85,7 @@ class Drawn:
     def add(self, value: Scalar) -> None:
         """Conditions that AND puts together, each for itself."""
         for part in conjuncts(value.tree):
-            one = Scalar(part, extent(part, value.span))
+            one = Scalar(part, extent(self.text, part, value.span))
             if has_aggregate(self.text, one):
                 self.after.append((self.calls.bind(one, self.shown), one))
             else:
@@ -123,12 +123,20 @@ def _check_names(text: Text, places: Sequence[tuple[Place, Span]]) -> None:
     seen: set[str] = set()
     for found, at in places:
         if found.name.lower() in seen:
-            hint = f"give each a name of its own: {found.name} x, {found.name} y"
-            raise text.error(f"two events of the pattern are called {found.name!r}", at, hint=hint)
+            raise text.error(
+                f"two events of the pattern are called {found.name!r}",
+                at,
+                hint="give each a name of its own: SEQ(payments a, payments b)",
+            )
         seen.add(found.name.lower())
 
 
-def extent(tree: exp.Expr, default: Span) -> Span:
-    """From the first to the last word of an expression, as far as sqlglot kept their places."""
+def extent(text: Text, tree: exp.Expr, default: Span) -> Span:
+    """From the first to the last word of an expression, as far as sqlglot kept their places, and the brackets it opens."""
     found = [node.meta for node in tree.walk() if "start" in node.meta]
-    return Span(min(m["start"] for m in found), max(m["end"] for m in found) + 1) if found else default
+    if not found:
+        return default
+    span = Span(min(m["start"] for m in found), max(m["end"] for m in found) + 1)
+    while text.slice(span).count("(") > text.slice(span).count(")") and text.sql[span.end : span.end + 1] == ")":
+        span = Span(span.start, span.end + 1)
+    return span

@@ -46,9 +46,12 @@ def pattern(cursor: Cursor, read: Read, prefix: IntoClause | None, *, nested: bo
         raise _no_within(cursor, chosen is None and where is None, where is None)
     within = duration(cursor, "how far apart the first and the last event may be")
     within_span = cursor.since(at)
+    after = cursor.index
     returned = _returned(cursor)
+    bare = cursor.index == after
     emits, target = ends(cursor, prefix, nested=nested)
-    _finish(cursor, nested=nested, still=[c for c, seen in zip(CLAUSES[3:], (emits, target), strict=True) if not seen])
+    seen = (not bare or emits or target, emits or nested, target or nested)
+    _finish(cursor, nested=nested, still=[c for c, there in zip(CLAUSES[2:], seen, strict=True) if not there])
     selection = Selection(chosen) if chosen else Selection.ANY
     return Event(elements, selection, where, within, within_span, returned, emits, target, cursor.since(start))
 
@@ -114,4 +117,4 @@ def _finish(cursor: Cursor, *, nested: bool, still: list[str]) -> None:
     misplaced = next((c for c in CLAUSES if cursor.at(c)), None)
     if misplaced:
         raise cursor.error(f"{misplaced} is out of order", hint=f"the order is SEQ(..), {', '.join(CLAUSES)}")
-    raise cursor.expected(one_of([*(() if nested else still), "the end of the statement"]), near=still)
+    raise cursor.expected(one_of([*still, "')'" if nested else "the end of the statement"]), near=still)

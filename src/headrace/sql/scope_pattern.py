@@ -82,6 +82,11 @@ class PatternScope(Scope):
         if star.qualifier and self.named(star.qualifier.text) is None:
             raise self.text.error(unknown("event", star.qualifier.text, self.qualifiers), star.qualifier.span)
 
+    def _unknown(self, part: exp.Expr, where: Span, *, qualified: bool) -> Exception:
+        if not qualified:
+            return super()._unknown(part, where, qualified=False)
+        return self.text.error(unknown("event or column", part.name, (*self.qualifiers, *self.names)), place(part, where))
+
     def _check_shown(self, at: int, column: str, where: Span) -> None:
         found = self.places[at]
         if found.negated:
