@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from headrace.changes.changes import Changes
 from headrace.generate import events
 from headrace.plan.arrow import arrow_type
+from headrace.plan.time import START_OF_TIME
 from headrace.runtime.cells import batch_of, read_cell, write_cells
 from headrace.runtime.clock import Header, Segment
 from headrace.runtime.pack import Placed
@@ -84,7 +85,7 @@ class Feed:
 
 def promise(source: int, place: int, pog: int) -> Segment:
     """What a header says of a promise."""
-    return Segment(0, (0, place), pog, 0, source)
+    return Segment(0, (0, place), START_OF_TIME, 1, source, promised=pog + 1)
 
 
 def trace_of(run: Run) -> Trace:
@@ -109,7 +110,7 @@ def drive(lowered: Lowered, rows: np.ndarray, arrival: np.ndarray, calls: list[C
             begin = time.perf_counter_ns()
             result = processor.process(header, arrivals)
             busy[i] = time.perf_counter_ns() - begin
-            stored[i] = processor.patterns.stored
+            stored[i] = processor.matching.stored
             given += ((i, changes) for _, changes in result.changes)
             if result.late:
                 raise RuntimeError(f"row {rows[i]} came too late, though the generator keeps to its bounds")

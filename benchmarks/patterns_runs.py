@@ -92,5 +92,5 @@ def script_of(run: Run) -> Script:
 def stream_of(run: Run, name: str) -> Stream:
     """Conservative knows nothing but promises; the others know the largest delay, and BASIC that there is none."""
     delay = {Strategy.BASIC: 0, Strategy.CONSERVATIVE: None}.get(run.strategy, round(run.max_delay * UNIT))
-    promised = {"punctuated": Expr.column("pog")} if run.strategy is Strategy.CONSERVATIVE else {}
+    promised = {"punctuation": Expr.column("pog")} if run.strategy is Strategy.CONSERVATIVE else {}
     return Stream(name, FrameSource(name), COLUMNS, Expr.column("at"), delay=delay, **promised)
