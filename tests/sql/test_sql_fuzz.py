@@ -24,6 +24,8 @@ WORDS = [
     "LIKE", "SIZE", "EVERY", "SLIDE", "PARTITIONED BY", "MERGE", "INSERT INTO", "ON payments", "DROP STREAM", "DESCRIBE", "NOW",
     "DELTA", "SESSION", "LANDMARK", "FIXED", "SYSTEM", "BATCH BY", "WITH (", "profile = 'flink'", "ISTREAM", "DSTREAM", "first.",
     "JOIN", "LEFT JOIN", "FULL OUTER JOIN", "CROSS JOIN", "ON", "USING", "CREATE TABLE",
+    "EVENT SEQ(", "SEQ", "EVENT", "!", "!(payments c)", "payments+ b", "+", "ANY MATCH", "NEXT MATCH", "STRICT", "WITHIN",
+    "RETURN", "USING KSLACK", "COUNT(b)", "COUNT(b.*)", "b.amount", "LAST(b.at)", "a.*",
 ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import pytest
 from sql_golden import PRELUDE, check, ids, load
 
 from headrace.plan.explain import tree
+from headrace.plan.query import Query, Using
 from headrace.sql import parse_script
 
 CASES = load("plans.txt")
@@ -15,8 +16,11 @@ CASES = load("plans.txt")
 
 def plans(sql: str) -> str:
     script = parse_script(PRELUDE + sql)
-    shown = [f"{q.name}: EMIT {q.emit.value} INTO {q.sink}\n{indent(tree(q.node))}" for q in script.queries]
-    return "\n".join(shown)
+    return "\n".join(f"{q.name}: EMIT {level(q)} INTO {q.sink}\n{indent(tree(q.node))}" for q in script.queries)
+
+
+def level(query: Query) -> str:
+    return query.emit.value if query.using is Using.OPTIMISTIC else f"{query.emit.value} USING {query.using.value}"
 
 
 def indent(text: str) -> str:

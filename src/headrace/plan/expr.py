@@ -99,12 +99,21 @@ class Expr:
             annotated = annotate_types(select, schema={"s": types}, dialect="spark")
         except SqlglotError:
             return UNKNOWN_TYPE
+        if _is_distance(annotated.selects[0]):
+            return "INTERVAL DAY TO SECOND"
         found = annotated.selects[0].type
         return found.sql(dialect="spark") if found else UNKNOWN_TYPE
 
     def __str__(self) -> str:
         """The SQL text."""
         return self.sql
+
+
+def _is_distance(annotated: exp.Expr) -> bool:
+    """Whether an expression is the time between two times, which sqlglot takes for a time."""
+    inner = annotated.unalias().unnest()
+    times = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPNTZ)
+    return isinstance(inner, exp.Sub) and inner.this.is_type(*times) and inner.expression.is_type(*times)
 
 
 def all_of(predicates: tuple[Expr, ...]) -> Expr | None:

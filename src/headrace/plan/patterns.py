@@ -245,16 +245,19 @@ def _check_places(places: tuple[Place, ...]) -> None:
             raise QueryError(f"two events of the pattern are called {name!r}", hint="give each a name of its own")
     if all(p.negated or p.repeated for p in places):
         raise QueryError("a pattern needs an event that must be there, once", hint="for example SEQ(a x, !(b y))")
-    positive = [p for p in places if not p.negated]
-    for one, other in pairwise(positive):
-        if one.repeated and other.repeated:
-            raise QueryError(
-                f"nothing tells where the events of {one.name!r} end and those of {other.name!r} begin",
-                hint="put a single event between two repeated ones",
-            )
     for one, other in pairwise(places):
-        if (one.negated and other.repeated) or (one.repeated and other.negated):
-            raise QueryError(
-                f"a negated event stands beside the repeated {one.name if one.repeated else other.name!r}",
-                hint="put a single event between them",
-            )
+        check_neighbours(one, other)
+
+
+def check_neighbours(one: Place, other: Place) -> None:
+    """Refuse two places beside each other of which nothing tells where the one ends."""
+    if one.repeated and other.repeated:
+        raise QueryError(
+            f"nothing tells where the events of {one.name!r} end and those of {other.name!r} begin",
+            hint="put a single event between two repeated ones",
+        )
+    if (one.negated and other.repeated) or (one.repeated and other.negated):
+        raise QueryError(
+            f"a negated event stands beside the repeated {(one if one.repeated else other).name!r}",
+            hint="put a single event between them",
+        )

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Merge, Project
-from headrace.sql.bind_select import bind_select, project
+from headrace.sql.bind_select import bind_pattern, bind_select
+from headrace.sql.columns import project
 from headrace.sql.scope import Scope
-from headrace.sql.syntax import Item, Merged, Name, Select
+from headrace.sql.syntax import Event, Item, Merged, Name, Select
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +29,8 @@ def bind_body(body: Body, catalog: Catalog) -> Node:
     match body:
         case Select():
             return bind_select(body, catalog)
+        case Event():
+            return bind_pattern(body, catalog)
         case Name():
             return catalog.stream(body)
         case Merged(streams=streams, span=span):

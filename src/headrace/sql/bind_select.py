@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from headrace.plan.expr import Expr
-from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate, base_stream, children
+from headrace.plan.nodes import Filter, Late, Node, Rejected, Scan, WindowAggregate, base_stream, children
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
 from headrace.sql.bind_join import bind_join
+from headrace.sql.bind_pattern import bind_event
 from headrace.sql.bind_policy import check_used, in_order, looking, settings_of
 from headrace.sql.bind_relation import HINT as LOOKS_HINT
 from headrace.sql.bind_relation import leaving, to_stream
 from headrace.sql.bind_report import Report
 from headrace.sql.calls import Calls, Group
+from headrace.sql.columns import project
 from headrace.sql.scope import Scope, aggregate_name, find_over, has_aggregate, place
-from headrace.sql.syntax import FromStream, Item, Joined, RangeSpec, RowsSpec, Scalar, Select, Star
+from headrace.sql.syntax import Event, FromStream, Item, Joined, RangeSpec, RowsSpec, Scalar, Select
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from headrace.plan.windows import Window
     from headrace.sql.bind_policy import Looking
     from headrace.sql.catalog import Catalog
-    from headrace.sql.errors import Span, SqlError
+    from headrace.sql.errors import Span
     from headrace.sql.syntax import From, WindowClause
 
 Items = tuple[tuple[str, Expr], ...]
@@ -74,9 +74,17 @@ def bind_select(select: Select, catalog: Catalog) -> Node:
 
 
 def _relation(source: From, catalog: Catalog) -> Node:
-    if isinstance(source.relation, Select):
-        return bind_select(source.relation, catalog)
+    match source.relation:
+        case Select():
+            return bind_select(source.relation, catalog)
+        case Event():
+            return bind_pattern(source.relation, catalog)
     return _named(source.relation, catalog)
+
+
+def bind_pattern(event: Event, catalog: Catalog) -> Node:
+    """The plan of an EVENT, without its sink."""
+    return bind_event(event, catalog, _relation)
 
 
 def _named(relation: FromStream, catalog: Catalog) -> Node:
@@ -245,40 +253,3 @@ def _key(select: Select, key: Scalar, scope: Scope) -> Expr:
 def _call_place(scope: Scope, value: Scalar) -> Span:
     found = next(n for n in value.tree.walk() if aggregate_name(scope.text, n))
     return place(found, value.span)
-
-
-def project(written: Sequence[Item | Star], span: Span, node: Node, scope: Scope, bound: Sequence[tuple[Item, Expr]]) -> Node:
-    """The columns of the SELECT; `*` stands for those of the event. No step at all where nothing changes."""
-    values = {id(item): value for item, value in bound}
-    items: list[tuple[str, Expr]] = []
-    for item in written:
-        if isinstance(item, Star):
-            _add(items, scope.star(item), scope, item.span)
-        else:
-            at = item.alias.span if item.alias else item.value.span
-            _add(items, [(_spelling(item, values[id(item)], node), values[id(item)])], scope, at)
-    if all(e.as_column == n for n, e in items) and tuple(n for n, _ in items) == node.schema.names:
-        return node
-    with scope.text.at(span):
-        return Project(node, tuple(items))
-
-
-def _spelling(item: Item, value: Expr, node: Node) -> str:
-    """A plain column is spelt as it was declared."""
-    name = value.as_column
-    if item.alias is None and name is not None and isinstance(item.value.tree, exp.Column) and item.name.lower() == name.lower():
-        return node.schema.field(name).name
-    return item.name
-
-
-def _add(items: list[tuple[str, Expr]], more: list[tuple[str, Expr]], scope: Scope, span: Span) -> None:
-    taken = {n.lower() for n, _ in items}
-    for name, value in more:
-        if name.lower() in taken:
-            raise _twice(scope, name, span)
-        taken.add(name.lower())
-        items.append((name, value))
-
-
-def _twice(scope: Scope, name: str, span: Span) -> SqlError:
-    return scope.text.error(f"column {name!r} is there twice", span, hint="give one of them another name with AS")

@@ -73,12 +73,12 @@ class Calls:
         call = node
         if isinstance(node, exp.Filter):
             call = node.this
-            condition = _scalar(scope, node.expression.this, place(node.expression.this, where), "FILTER")
+            condition = inner_scalar(scope, node.expression.this, place(node.expression.this, where), "FILTER")
         spelt = aggregate_name(scope.text, call)
         if spelt is None:
             raise scope.text.error("FILTER and OVER belong to an aggregate", place(node, where))
         at = place(call, where)
-        kind, argument = _argument(scope, call, spelt, at)
+        kind, argument = argument_of(scope, call, spelt, at)
         with scope.text.at(at):
             result_type(kind, argument.type_in(scope.schema) if argument else None)
             return self._column(group, Aggregate(name or "", kind, argument, condition))
@@ -101,7 +101,7 @@ class Calls:
         return f"_agg{number}"
 
 
-def _scalar(scope: Scope, tree: exp.Expr, where: Span, clause: str) -> Expr:
+def inner_scalar(scope: Scope, tree: exp.Expr, where: Span, clause: str) -> Expr:
     """An expression below an aggregate, which sees columns of the event only."""
 
     def refuse(node: exp.Expr) -> exp.Expr | None:
@@ -114,7 +114,7 @@ def _scalar(scope: Scope, tree: exp.Expr, where: Span, clause: str) -> Expr:
     return scope.rewrite(tree, where, refuse)
 
 
-def _argument(scope: Scope, call: exp.Expr, spelt: str, at: Span) -> tuple[Function, Expr | None]:
+def argument_of(scope: Scope, call: exp.Expr, spelt: str, at: Span) -> tuple[Function, Expr | None]:
     """The function and the one thing it is called on."""
     text = scope.text
     arguments = call.expressions if isinstance(call, exp.Anonymous) else [call.this, *(call.args.get("expressions") or [])]
@@ -126,7 +126,9 @@ def _argument(scope: Scope, call: exp.Expr, spelt: str, at: Span) -> tuple[Funct
     if len(arguments) != 1 or arguments[0] is None:
         raise text.error(f"{spelt} takes one argument", at, hint="COUNT(*) counts rows" if spelt.startswith("COUNT") else None)
     only = arguments[0]
+    if isinstance(only, exp.Column) and isinstance(only.this, exp.Star):
+        raise text.error(f"{spelt}(x.*) is for the events of a repeated place of a pattern", at, hint="COUNT(*) counts rows")
     if isinstance(only, exp.Star) or (spelt == "COUNT" and isinstance(only, exp.Literal)):
         return function(spelt), None
     inner = "the argument of another"
-    return function(spelt), _scalar(scope, only, at, inner)
+    return function(spelt), inner_scalar(scope, only, at, inner)

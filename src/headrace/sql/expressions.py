@@ -174,8 +174,14 @@ def _check_forms(text: Text, tree: exp.Expr, where: Span) -> None:
                 raise text.error("a sub-select inside an expression is not supported", where, hint="put it into FROM")
             case exp.Placeholder() | exp.Parameter() | exp.SessionParameter():
                 raise text.error("there are no parameters", where, hint="write the value")
-            case exp.Star() if not isinstance(node.parent, exp.Count):
+            case exp.Star() if not _counted(node):
                 raise text.error("'*' stands for all columns only in SELECT * and COUNT(*)", where)
+
+
+def _counted(star: exp.Star) -> bool:
+    """Whether a star stands in COUNT(*), or in COUNT(b.*) of a pattern."""
+    above = star.parent.parent if isinstance(star.parent, exp.Column) else star.parent
+    return isinstance(above, exp.Count)
 
 
 def read_type(cursor: Cursor) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from headrace.sql import create, functions, joins, select
+from headrace.sql import create, functions, joins, patterns, select
 from headrace.sql.durations import UNIT_WORDS
 from headrace.sql.errors import Span
 from headrace.sql.expressions import COUNTED
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from headrace.sql.errors import Text
 
 # What begins a line of its own where a statement does not fit into one.
-LEADS = frozenset((*STATEMENTS, "FROM", *select.CLAUSES, *create.CLAUSES, *joins.PHRASES))
+LEADS = frozenset((*STATEMENTS, "FROM", *select.CLAUSES, *patterns.CLAUSES, *create.CLAUSES, *joins.PHRASES))
 KNOWN = functions.SCALAR | {name.lower() for name in COUNTED}
 
 
@@ -64,6 +64,7 @@ class Recorder(Cursor):
         """Nothing noted yet."""
         super().__init__(text, tokens, end)
         self.marks = Marks(None)
+        self.last = ""  # the words that began the last clause
 
     def accept(self, *phrases: str) -> str | None:
         """Take whichever of the phrases comes next."""
@@ -75,10 +76,13 @@ class Recorder(Cursor):
             self.marks.names -= taken
             if found in LEADS and not self._goes_on(found, start):
                 self.marks.leads[self.tokens[start].start] = self.index - start
+                self.last = found
         return found
 
     def _goes_on(self, found: str, start: int) -> bool:
-        """Whether a word that may begin a clause belongs to the one before it: INSERT INTO, JOIN .. ON."""
+        """Whether a word that may begin a clause belongs to the one before it: INSERT INTO, JOIN .. ON, UNIQUE BY .. WITHIN."""
+        if found == "WITHIN":
+            return self.last == "UNIQUE BY"
         return start > 0 and (found == "ON" or (found == "INTO" and words(self.tokens[start - 1]) == ("INSERT",)))
 
     def name(self, what: str) -> Name:

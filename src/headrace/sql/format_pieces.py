@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from headrace.sql.errors import Text
     from headrace.sql.format_marks import Marks
 
+QUANTIFIERS = ("+", "*", "?", "{", "}")  # of an event of a pattern
 NONE_BEFORE = frozenset({")", "]", ",", ";", ".", "::"})
 NONE_AFTER = frozenset({"(", "[", ".", "::"})
 SPACED = frozenset({"=", "<", ">", "<=", ">=", "<>", "!=", "==", "<=>", "+", "-", "*", "/", "%", "||", "&", "|", "^", "->", "=>"})
@@ -153,7 +154,7 @@ class Pieces:
         nested = self._in_type(token, before)
         if nested is not None:
             return nested
-        if sign(token) in NONE_BEFORE or sign(before) in NONE_AFTER:
+        if sign(token) in NONE_BEFORE or sign(before) in NONE_AFTER or self._in_pattern(token, before):
             return False
         if sign(before) == ",":
             return True
@@ -169,6 +170,11 @@ class Pieces:
             return True
         odd = [sign(t) for t in (token, before) if sign(t) and sign(t) not in BRACKETS]
         return written if len(odd) == 2 or not SPACED.issuperset(odd) else True
+
+    def _in_pattern(self, token: Token, before: Token) -> bool:
+        """Before or behind a sign that the parser takes for one of a pattern: `!(a x)`, `b+ y`."""
+        known = self.marks.keywords
+        return (sign(token) in QUANTIFIERS and token.start in known) or (sign(before) in ("!", "{") and before.start in known)
 
     def _in_type(self, token: Token, before: Token) -> bool | None:
         """Around the `<`, `>` and `:` of ARRAY<..>, MAP<..> and STRUCT<..>; None elsewhere."""

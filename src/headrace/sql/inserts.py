@@ -6,9 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.sql.expressions import scalar
-from headrace.sql.select import ends, items, select
-from headrace.sql.sinks import target
-from headrace.sql.syntax import Branch, Insert, IntoClause, Merged, Select, Split
+from headrace.sql.items import items
+from headrace.sql.patterns import at_event
+from headrace.sql.select import event, select
+from headrace.sql.sinks import ends, target
+from headrace.sql.syntax import Branch, Event, Insert, IntoClause, Merged, Select, Split
 
 if TYPE_CHECKING:
     from headrace.sql.syntax import Body, Statement
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def insert(cursor: Cursor) -> Statement:
-    """Read `INSERT INTO x [AS] SELECT .. | MERGE a, b | stream`."""
+    """Read `INSERT INTO x [AS] SELECT .. | EVENT .. | MERGE a, b | stream`."""
     start = cursor.index
     cursor.expect("INSERT")
     cursor.expect("INTO")
@@ -24,9 +26,11 @@ def insert(cursor: Cursor) -> Statement:
     cursor.accept("AS")
     if cursor.at("SELECT"):
         return select(cursor, prefix=clause)
+    if at_event(cursor):
+        return event(cursor, prefix=clause)
     found = body(cursor)
     emits, into = ends(cursor, clause, nested=False)
-    if isinstance(found, Select):  # it stood in brackets, and EMIT behind them
+    if isinstance(found, Select | Event):  # it stood in brackets, and EMIT behind them
         return replace(found, emit=emits, into=into)
     return Insert(found, emits, into, cursor.since(start))
 
@@ -52,14 +56,16 @@ def merged(cursor: Cursor) -> Merged:
 
 
 def body(cursor: Cursor) -> Body:
-    """Read what fills a stream, in brackets or not: `SELECT ..`, `MERGE a, b` or the name of a stream."""
+    """Read what fills a stream, in brackets or not: `SELECT ..`, `EVENT ..`, `MERGE a, b` or the name of a stream."""
     if cursor.accept("("):
         found = body(cursor)
         cursor.expect(")")
         return found
     if cursor.at("SELECT"):
         return select(cursor, nested=True)
-    return merged(cursor) if cursor.at("MERGE") else cursor.name("SELECT, MERGE or the name of a stream")
+    if at_event(cursor):
+        return event(cursor, nested=True)
+    return merged(cursor) if cursor.at("MERGE") else cursor.name("SELECT, EVENT, MERGE or the name of a stream")
 
 
 def split(cursor: Cursor) -> Statement:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headrace.plan import profiles
 from headrace.plan.nodes import base_stream, base_streams
-from headrace.plan.query import ConsoleSink, Emit, FileSink, Query, Script, StreamSink, TableSink
+from headrace.plan.query import ConsoleSink, Emit, FileSink, Query, Script, StreamSink, TableSink, Using
 from headrace.sql.bind_create import bind_derived, bind_schema, bind_stream, shape_of
 from headrace.sql.bind_fill import bind_body, bind_branches, conform, merge_all
 from headrace.sql.catalog import Catalog, Fill
@@ -16,12 +16,14 @@ from headrace.sql.errors import Text
 from headrace.sql.scope import find_over
 from headrace.sql.statements import statements
 from headrace.sql.syntax import (
+    Branch,
     CreateDerived,
     CreateEmpty,
     CreateSchema,
     CreateStream,
     Describe,
     Drop,
+    Event,
     Insert,
     Item,
     Name,
@@ -37,9 +39,9 @@ if TYPE_CHECKING:
     from headrace.plan.query import Answer, Sink
     from headrace.plan.schema import Schema
     from headrace.sql.errors import Span
-    from headrace.sql.syntax import Branch, EmitClause, IntoClause, Statement
+    from headrace.sql.syntax import EmitClause, IntoClause, Statement
 
-Part = Select | Insert | Split
+Part = Select | Event | Insert | Split
 
 
 def parse_script(
@@ -62,7 +64,7 @@ def parse_script(
     catalog = Catalog(source, streams=dict(streams or {}), frames=dict(frames or {}), settings=settings)
     binding = _Binding(catalog, statements(source))
     for statement in binding.statements:
-        place = statement.span if isinstance(statement, Select | Insert | Split | Show) else statement.name.span
+        place = statement.span if isinstance(statement, Select | Event | Insert | Split | Show) else statement.name.span
         with source.at(place):  # whatever has no place of its own
             binding.bind(statement)
     # A named stream that others read is theirs; nobody else waits for its rows.
@@ -96,7 +98,7 @@ class _Binding:
                 self.answers.append(answer_describe(statement, self.catalog))
             case Drop():
                 take_back(statement, self.catalog, self.queries)
-            case Select():
+            case Select() | Event():
                 self._query(lambda: bind_body(statement, self.catalog), statement.into, statement.emit, statement)
             case Insert(body=body):
                 self._query(lambda: bind_body(body, self.catalog), statement.into, statement.emit, statement)
@@ -121,7 +123,7 @@ class _Binding:
         out: list[tuple[Node, Span]] = []
         for statement in self.statements:
             match statement:
-                case Select() if name.lower() in _targets(statement):
+                case Select() | Event() if name.lower() in _targets(statement):
                     out.append((bind_body(statement, self.catalog), statement.span))
                 case Insert(body=body) if name.lower() in _targets(statement):
                     out.append((bind_body(body, self.catalog), statement.span))
@@ -147,7 +149,8 @@ class _Binding:
         if any(q.name == name for q in self.queries):
             raise catalog.text.error(f"two queries write into {sink}", span, hint="give one of them another INTO")
         with catalog.text.at(_bound_place(part, node)):
-            self.queries.append(Query(name, node, emit.emit if emit else Emit.CHANGES, sink))
+            level, using = (emit.emit, emit.using) if emit else (Emit.CHANGES, Using.OPTIMISTIC)
+            self.queries.append(Query(name, node, level, sink, using))
 
 
 def _same(node: Node) -> Node:
@@ -161,7 +164,7 @@ def _name_of(into: IntoClause | None) -> str | None:
 def _targets(statement: Statement) -> set[str]:
     """The streams that a statement puts rows into, in lower case."""
     match statement:
-        case Select(into=into) | Insert(into=into):
+        case Select(into=into) | Event(into=into) | Insert(into=into):
             found = [_name_of(into)]
         case Split(branches=branches):
             found = [_name_of(b.into) for b in branches]
@@ -185,10 +188,13 @@ def _name(sink: Sink, before: list[Query]) -> str:
 
 def _bound_place(part: Part | Branch, node: Node) -> Span:
     """Where to complain about a query whose state has no bound: EMIT if that is the reason, else the window."""
+    emit = None if isinstance(part, Split | Branch) else part.emit
+    if emit and (emit.using is Using.KSLACK or (emit.emit is not Emit.CHANGES and base_stream(node).delay is not None)):
+        return emit.span
+    if isinstance(part, Event):
+        return part.within_span
     if not isinstance(part, Select):
         return part.span
-    if part.emit and part.emit.emit is not Emit.CHANGES and base_stream(node).delay is not None:
-        return part.emit.span
     window = part.source.window or part.group_window
     if window:
         return window.span

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from headrace.sql.errors import one_of
-from headrace.sql.expressions import ends_operand, parse_scalar, scalar, scalars, tokens_of_expression
+from headrace.sql.expressions import scalar, scalars
+from headrace.sql.items import items
 from headrace.sql.joins import at_join, joined
-from headrace.sql.sinks import emit, into
-from headrace.sql.syntax import EmitClause, From, FromStream, IntoClause, Item, Joined, Name, Scalar, Select, Setting, Star
-from headrace.sql.tokens import is_name, span, words
+from headrace.sql.patterns import at_event, pattern
+from headrace.sql.sinks import ends
+from headrace.sql.syntax import From, FromStream, Joined, Name, Select, Setting
+from headrace.sql.tokens import is_name, words
 from headrace.sql.windows import at_window, window
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlglot.tokenizer_core import Token
-
-    from headrace.sql.syntax import WindowClause
+    from headrace.sql.syntax import Event, IntoClause, Scalar, WindowClause
     from headrace.sql.tokens import Cursor
 
 CLAUSES = ("WHERE", "GROUP BY", "HAVING", "BATCH BY", "WITH", "EMIT", "INTO")
@@ -36,7 +33,6 @@ ABSENT = {
 CLAUSE_WORDS = ("WHERE", "GROUP", "HAVING", "BATCH", "WITH", "EMIT", "INTO")
 RELATIONS = ("ISTREAM", "DSTREAM", "RSTREAM")
 _JOINING = ("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "ON", "USING", "NATURAL")
-UNIT_BEFORE = (TokenType.NUMBER, TokenType.STRING)
 
 
 def select(cursor: Cursor, *, prefix: IntoClause | None = None, nested: bool = False) -> Select:
@@ -48,7 +44,7 @@ def select(cursor: Cursor, *, prefix: IntoClause | None = None, nested: bool = F
             "SELECT DISTINCT is not there yet", hint="UNIQUE BY .. WITHIN .. in CREATE STREAM drops rows that come twice"
         )
     relation = _relation_to_stream(cursor)
-    columns = items(cursor)
+    columns = items(cursor, CLAUSES)
     cursor.expect("FROM", what="',' or FROM" if not cursor.at(*CLAUSES) else "FROM")
     source = _from(cursor)
     where = scalar(cursor, "a condition", CLAUSES[1:]) if cursor.accept("WHERE") else None
@@ -61,6 +57,11 @@ def select(cursor: Cursor, *, prefix: IntoClause | None = None, nested: bool = F
     return Select(
         columns, source, where, group_by, group_window, having, emits, target, cursor.since(start), batch, chosen, relation
     )
+
+
+def event(cursor: Cursor, *, prefix: IntoClause | None = None, nested: bool = False) -> Event:
+    """Read an EVENT, which may stand wherever a SELECT may."""
+    return pattern(cursor, _relation, prefix, nested=nested)
 
 
 def _relation_to_stream(cursor: Cursor) -> Name | None:
@@ -95,60 +96,6 @@ def _setting(cursor: Cursor) -> Setting:
     return Setting(key, cursor.string("its value in quotes"))
 
 
-def items(cursor: Cursor, stops: tuple[str, ...] = CLAUSES) -> tuple[Item | Star, ...]:
-    """Read the columns of a SELECT, up to one of these words."""
-    found = [_item(cursor, stops)]
-    while cursor.at(",") and not cursor.at_next("INSERT INTO", "INSERT"):  # of a split: the next branch
-        cursor.expect(",")
-        found.append(_item(cursor, stops))
-    return tuple(found)
-
-
-def _item(cursor: Cursor, stops: tuple[str, ...]) -> Item | Star:
-    star = _star(cursor)
-    if star is not None:
-        return star
-    taken = tokens_of_expression(cursor, ("AS", *stops))
-    if not taken:
-        raise cursor.expected("a column or expression")
-    alias = cursor.name("a name after AS") if cursor.accept("AS") else None
-    if alias is None and _ends_in_alias(taken):
-        alias, taken = Name(taken[-1].text, span(taken[-1])), taken[:-1]
-    value = parse_scalar(cursor.text, taken, "a column or expression", ("','", "AS", "FROM"))
-    return Item(value, alias, alias.text if alias else _written_name(cursor, value))
-
-
-def _ends_in_alias(taken: Sequence[Token]) -> bool:
-    """`amount a`: a name right after a complete operand, which is not the unit of an INTERVAL."""
-    if len(taken) < 2 or not is_name(taken[-1]) or taken[-1].token_type not in (TokenType.VAR, TokenType.IDENTIFIER):
-        return False
-    if taken[-2].token_type in UNIT_BEFORE and any(words(t) == ("INTERVAL",) for t in taken[-7:-2]):
-        return False
-    return ends_operand(taken[-2]) and words(taken[-2]) not in (("IGNORE",), ("RESPECT",))
-
-
-def _written_name(cursor: Cursor, value: Scalar) -> str:
-    """A column keeps its name; any other expression is called what is written there."""
-    if isinstance(value.tree, exp.Column | exp.Dot):
-        return value.tree.name
-    return " ".join(cursor.text.slice(value.span).split())
-
-
-def _star(cursor: Cursor) -> Star | None:
-    start = cursor.index
-    first, dot, last = cursor.peek(), cursor.peek(1), cursor.peek(2)
-    qualifier = None
-    if first and dot and last and is_name(first) and dot.text == "." and last.token_type is TokenType.STAR:
-        qualifier = Name(first.text, span(first))
-        cursor.index += 2
-    if not cursor.at("*"):
-        return None
-    cursor.index += 1
-    if cursor.at("EXCEPT"):
-        raise cursor.error("EXCEPT is not there yet", hint="list the columns")
-    return Star(qualifier, cursor.since(start))
-
-
 def _from(cursor: Cursor) -> From | Joined:
     start = cursor.index
     return joined(cursor, start, _one(cursor), _one, CLAUSES)
@@ -164,9 +111,9 @@ def _one(cursor: Cursor) -> From:
     return From(relation, clause, alias, cursor.since(start))
 
 
-def _relation(cursor: Cursor) -> FromStream | Select:
+def _relation(cursor: Cursor) -> FromStream | Select | Event:
     if cursor.accept("("):
-        inner = select(cursor, nested=True)
+        inner = event(cursor, nested=True) if at_event(cursor) else select(cursor, nested=True)
         cursor.expect(")")
         return inner
     name = cursor.name("a stream or a SELECT in brackets")
@@ -210,26 +157,6 @@ def _group_by(cursor: Cursor) -> tuple[tuple[Scalar, ...], WindowClause | None]:
     if clause is not None and cursor.at("["):
         raise cursor.error("there are two windows", hint="one is enough")
     return keys, clause
-
-
-def ends(cursor: Cursor, prefix: IntoClause | None, *, nested: bool) -> tuple[EmitClause | None, IntoClause | None]:
-    """EMIT and INTO, in any order, each once."""
-    emits: EmitClause | None = None
-    target = prefix
-    while cursor.at("EMIT", "INTO"):
-        if nested:
-            raise cursor.error(
-                "EMIT and INTO belong to the query that has a sink", hint="put them at the end of the outer SELECT"
-            )
-        if cursor.at("EMIT"):
-            if emits is not None:
-                raise cursor.error("EMIT is there twice")
-            emits = emit(cursor)
-        elif target is not None:
-            raise cursor.error("INTO is there twice" if prefix is None else "INSERT INTO has named the target already")
-        else:
-            target = into(cursor)
-    return emits, target
 
 
 def _finish(cursor: Cursor, *, nested: bool, seen: tuple[object, ...]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.plan.query import ConsoleSink, Emit, FileSink, StreamSink, TableSink
+from headrace.plan.query import ConsoleSink, Emit, FileSink, StreamSink, TableSink, Using
 from headrace.sql.syntax import EmitClause, IntoClause
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ LEVELS = {"CHANGES": Emit.CHANGES, "FINAL IN ORDER": Emit.FINAL_IN_ORDER, "FINAL
 
 
 def emit(cursor: Cursor) -> EmitClause:
-    """Read `EMIT CHANGES | FINAL | FINAL IN ORDER [USING OPTIMISTIC]`."""
+    """Read `EMIT CHANGES | FINAL | FINAL IN ORDER [USING OPTIMISTIC | KSLACK]`."""
     start = cursor.index
     cursor.expect("EMIT")
     if cursor.at("ADAPTIVE"):
@@ -26,19 +26,17 @@ def emit(cursor: Cursor) -> EmitClause:
     if cursor.at("IN"):
         cursor.index += 1
         raise cursor.expected("ORDER after IN")
-    if cursor.at("USING"):
-        _using(cursor, level)
-    return EmitClause(level, cursor.since(start))
+    using = _using(cursor, level) if cursor.at("USING") else Using.OPTIMISTIC
+    return EmitClause(level, cursor.since(start), using)
 
 
-def _using(cursor: Cursor, level: Emit) -> None:
+def _using(cursor: Cursor, level: Emit) -> Using:
     if level is not Emit.FINAL_IN_ORDER:
         raise cursor.error("USING chooses how rows are put in order, and belongs to EMIT FINAL IN ORDER")
     cursor.expect("USING")
-    for way in ("KSLACK", "BUFFERED"):
-        if cursor.at(way):
-            raise cursor.error(f"USING {way} is not there yet", hint="leave it out, or write USING OPTIMISTIC")
-    cursor.expect("OPTIMISTIC", what="OPTIMISTIC")
+    if cursor.at("BUFFERED"):
+        raise cursor.error("USING BUFFERED is not there yet", hint="leave it out, or write USING OPTIMISTIC")
+    return Using(cursor.expect(*(way.value for way in Using)))
 
 
 def into(cursor: Cursor) -> IntoClause:
@@ -59,7 +57,7 @@ def target(cursor: Cursor) -> Sink:
     if cursor.accept("TABLE"):
         return TableSink(dotted(cursor, "the name of a table"))
     name = cursor.name("the name of a stream, FILE('path'), TABLE name or CONSOLE")
-    if cursor.at("(") and not cursor.at("( SELECT", "( MERGE", "( ("):  # what fills it may stand in brackets
+    if cursor.at("(") and not cursor.at("( SELECT", "( MERGE", "( EVENT", "( ("):  # what fills it may stand in brackets
         raise cursor.error(
             f"{name.text}(..) is no place to write to", hint="there are a name, FILE('path'), TABLE name and CONSOLE"
         )
@@ -91,3 +89,23 @@ def _file(cursor: Cursor) -> FileSink:
 def file_format(path: str, default: str = "parquet") -> str:
     """The format that the ending of a path names."""
     return next((kind for ending, kind in ENDINGS.items() if path.lower().endswith(ending)), default)
+
+
+def ends(cursor: Cursor, prefix: IntoClause | None, *, nested: bool) -> tuple[EmitClause | None, IntoClause | None]:
+    """EMIT and INTO, in any order, each once."""
+    emits: EmitClause | None = None
+    target = prefix
+    while cursor.at("EMIT", "INTO"):
+        if nested:
+            raise cursor.error(
+                "EMIT and INTO belong to the query that has a sink", hint="put them at the end of the outer SELECT"
+            )
+        if cursor.at("EMIT"):
+            if emits is not None:
+                raise cursor.error("EMIT is there twice")
+            emits = emit(cursor)
+        elif target is not None:
+            raise cursor.error("INTO is there twice" if prefix is None else "INSERT INTO has named the target already")
+        else:
+            target = into(cursor)
+    return emits, target

@@ -8,9 +8,9 @@ from sqlglot.tokenizer_core import TokenType
 
 from headrace.sql.catalog_statements import describe, drop, show
 from headrace.sql.create import create
-from headrace.sql.errors import Span
+from headrace.sql.errors import Span, one_of
 from headrace.sql.inserts import insert, merge, split
-from headrace.sql.select import select
+from headrace.sql.select import event, select
 from headrace.sql.tokens import Cursor, span, tokenize
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
-    "CREATE": create, "SELECT": select, "INSERT": insert, "MERGE": merge, "ON": split,
+    "CREATE": create, "SELECT": select, "EVENT": event, "INSERT": insert, "MERGE": merge, "ON": split,
     "SHOW": show, "DESCRIBE": describe, "DROP": drop,
 }  # fmt: skip
-NOT_YET = ("EVENT", "WITH")
+NOT_YET = ("WITH",)
 
 
 def statements(text: Text) -> list[Statement]:
@@ -59,6 +59,6 @@ def _statement(cursor: Cursor) -> Statement:
     for word in NOT_YET:
         if cursor.at(word):
             raise cursor.error(
-                f"{word} is not there yet", hint="there are CREATE, SELECT, INSERT INTO, MERGE and ON .. INSERT INTO"
+                f"{word} is not there yet", hint="there are CREATE, SELECT, EVENT, INSERT INTO, MERGE and ON .. INSERT INTO"
             )
-    raise cursor.expected("a statement: CREATE, SELECT, INSERT, MERGE, ON, SHOW, DESCRIBE or DROP", near=(*STATEMENTS, *NOT_YET))
+    raise cursor.expected(f"a statement: {one_of(STATEMENTS)}", near=(*STATEMENTS, *NOT_YET))

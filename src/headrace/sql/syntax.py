@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from headrace.plan.query import Using
+
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from headrace.plan.patterns import Selection
     from headrace.plan.query import Emit, Sink
     from headrace.plan.stream import Bound, Source
     from headrace.sql.errors import Span
@@ -140,7 +143,7 @@ class FromStream:
 class From:
     """What a SELECT reads."""
 
-    relation: FromStream | Select
+    relation: FromStream | Select | Event
     window: WindowClause | None
     alias: Name | None
     span: Span
@@ -181,10 +184,11 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class EmitClause:
-    """`EMIT ..`."""
+    """`EMIT .. USING ..`."""
 
     emit: Emit
     span: Span
+    using: Using = Using.OPTIMISTIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +223,31 @@ class Select:
     batch_by: Scalar | None = None
     settings: tuple[Setting, ...] = ()
     relation: Name | None = None  # ISTREAM, DSTREAM or RSTREAM
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One place of SEQ: `shelf s`, `!(checkout c)`, `shelf+ s`."""
+
+    source: From  # its alias is the name of the event
+    negated: bool
+    repeated: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """`EVENT SEQ(..) .. WHERE .. WITHIN .. RETURN ..` with its sink, if it has one."""
+
+    elements: tuple[Element, ...]
+    selection: Selection
+    where: Scalar | None
+    within: int
+    within_span: Span
+    items: tuple[Item | Star, ...]
+    emit: EmitClause | None
+    into: IntoClause | None
+    span: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +293,7 @@ class Merged:
     span: Span
 
 
-Body = Select | Merged | Name  # what fills a stream: a query, several streams, or one
+Body = Select | Event | Merged | Name  # what fills a stream: a query, several streams, or one
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +315,7 @@ class CreateEmpty:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """`INSERT INTO target stream | merge`, or `MERGE .. INTO target`. One with a SELECT is that SELECT with an INTO."""
+    """`INSERT INTO target stream | merge`, or `MERGE .. INTO target`. One with a SELECT or an EVENT is that with an INTO."""
 
     body: Merged | Name
     emit: EmitClause | None
@@ -336,4 +365,4 @@ class Drop:
     name: Name
 
 
-Statement = Show | Describe | Drop | CreateSchema | CreateStream | CreateDerived | CreateEmpty | Select | Insert | Split
+Statement = Show | Describe | Drop | CreateSchema | CreateStream | CreateDerived | CreateEmpty | Select | Event | Insert | Split
