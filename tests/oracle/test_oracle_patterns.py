@@ -217,7 +217,7 @@ DUCK = {
 def test_duckdb_says_the_same(query, seed):
     places, conditions = query
     rng = Random(seed)
-    events = random_events(rng, 60, until=50)
+    events = random_events(rng, 90, until=50)
     node = node_of(seq(places), conditions, within=5)
     ranks = list(dict.fromkeys(source for _, source, _ in seq(places)))
     ordered = sorted((e for e in events if e.stream in ranks), key=lambda e: (e.ts, ranks.index(e.stream), e.pos))
