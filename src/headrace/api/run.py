@@ -12,7 +12,7 @@ from headrace.errors import QueryError, unknown
 from headrace.optimize import optimize
 from headrace.plan.explain import explain
 from headrace.plan.nodes import base_streams
-from headrace.plan.query import ConsoleSink, Emit, FileSink, Query, Script, StreamSink, TableSink
+from headrace.plan.query import ConsoleSink, Emit, FileSink, Query, Script, StreamSink, TableSink, Using
 from headrace.sql.script import parse_script
 from headrace.sql.sinks import FORMATS, file_format
 
@@ -75,13 +75,13 @@ def _query(target: str | Sink, output: Stream | Output) -> tuple[Query, Frames]:
 
     sink = file(target) if isinstance(target, str) else target
     match output:
-        case Output(stream=stream, level=level):
+        case Output(stream=stream, level=level, using=using):
             pass
         case Stream():
-            stream, level = output, Emit.CHANGES
+            stream, level, using = output, Emit.CHANGES, Using.OPTIMISTIC
         case _:
             raise QueryError(f"expected a stream for {target}, got {type(output).__name__}")
-    return Query(_name(sink), stream.node, level, sink), stream.frames
+    return Query(_name(sink), stream.node, level, sink, using), stream.frames
 
 
 def _name(sink: Sink) -> str:

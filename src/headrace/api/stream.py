@@ -15,7 +15,7 @@ from headrace.errors import QueryError, unknown
 from headrace.plan import stream as base
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate, WindowReport
-from headrace.plan.query import Emit
+from headrace.plan.query import Emit, Using
 from headrace.plan.time import unit_micros
 from headrace.sql.bind_policy import Looking
 from headrace.sql.bind_select import in_arrival_order
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     Duration = str | int | timedelta
 
 LEVELS = {level.value.lower(): level for level in Emit}
+WAYS = {way.value.lower(): way for way in Using}
 Items = list[tuple[str, Expr]]
 
 
@@ -90,12 +91,14 @@ class Stream:
         """The rows that could not be read, or on which an expression failed, with the reason."""
         return replace(self, node=Rejected(self._base("rejected")))
 
-    def emit(self, level: str) -> Output:
-        """What leaves, and when: 'changes', 'final' or 'final in order'."""
-        found = LEVELS.get(" ".join(str(level).lower().split()))
+    def emit(self, level: str, using: str = "optimistic") -> Output:
+        """What leaves, and when: 'changes', 'final' or 'final in order', which of a pattern may be `using='kslack'`."""
+        found, way = LEVELS.get(" ".join(str(level).lower().split())), WAYS.get(str(using).lower())
         if found is None:
             raise QueryError(unknown("level of emit", str(level), LEVELS))
-        return Output(self, found)
+        if way is None:
+            raise QueryError(unknown("way to put rows in order", str(using), WAYS))
+        return Output(self, found, way)
 
     def to_df(self) -> Any:
         """A Spark DataFrame of the changes; `.emit(..)` first for another level."""
@@ -199,6 +202,7 @@ class Output:
 
     stream: Stream
     level: Emit
+    using: Using = Using.OPTIMISTIC
 
     def to_df(self) -> Any:
         """A Spark DataFrame of the results, for a writeStream of one's own."""

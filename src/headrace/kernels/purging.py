@@ -10,7 +10,7 @@ import numba as nb
 import numpy as np
 
 from headrace.kernels import signatures as s
-from headrace.kernels.stacks import BITS, GRID, LOCAL, NONE, STACKS, TS, Stacks, before, grid
+from headrace.kernels.stacks import BITS, GRID, LOCAL, NONE, STACKS, TS, Stacks, before
 
 N_PLACE, N_GAP = 0, 1  # columns of `negations`
 
@@ -104,7 +104,7 @@ def _can_forbid(
     return True
 
 
-@nb.njit(s.integer(STACKS, s.ints, s.ints, grid, s.ints, s.integer, s.integer, s.FLAGS, s.INTS), cache=True)
+@nb.njit(s.integer(STACKS, s.ints, s.ints, GRID, s.ints, s.integer, s.integer, s.FLAGS, s.INTS), cache=True)
 def purgeable(
     stacks: Stacks, base: np.ndarray, positive: np.ndarray, negations: np.ndarray, frontier: np.ndarray, within: int, oldest: int,
     seen: np.ndarray, out: np.ndarray,

@@ -27,14 +27,13 @@ from headrace.kernels.stacks import (
     Stacks,
     before,
     chain_of,
-    grid,
     link,
     unlink,
 )
 
 # Whether all conditions of a set (bits) hold, given words and which of them are NULL.
 CHECK = nb.types.FunctionType(nb.types.boolean(nb.types.int64, s.ints, s.flags))
-BLOCKS = nb.types.Array(nb.types.int64, 3, "C", readonly=True)
+BLOCKS = nb.types.Array(nb.types.int64, 3, "C")
 
 # Columns of `steps[start, k]`: positive place, direction, index, conditions and negations to test, where the index has its words.
 AT, WAY, INDEX, CONDITIONS, TESTED, PROBE = range(6)
@@ -63,7 +62,7 @@ class Bound(NamedTuple):
     probe: np.ndarray
 
 
-PROGRAM = nb.types.NamedTuple((BLOCKS, s.ints, grid, s.ints, grid, grid, s.integer), Program)
+PROGRAM = nb.types.NamedTuple((BLOCKS, s.INTS, GRID, s.INTS, GRID, GRID, s.integer), Program)
 BOUND = nb.types.NamedTuple((s.INTS, s.INTS, s.FLAGS, s.INTS), Bound)
 
 

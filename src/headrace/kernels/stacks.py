@@ -19,7 +19,6 @@ TS, HIGH, LOW, SUB, KEY, BITS, NULLS, WORDS = range(8)  # columns of `rows`
 PLACE, LOCAL, COUNT, FIRST = range(4)  # columns of `indexes`: bit of the place, local number, how many words, which
 
 GRID = nb.types.Array(nb.types.int64, 2, "C")
-grid = nb.types.Array(nb.types.int64, 2, "C", readonly=True)
 
 
 class Stacks(NamedTuple):
@@ -31,7 +30,7 @@ class Stacks(NamedTuple):
     indexes: np.ndarray
 
 
-STACKS = nb.types.NamedTuple((GRID, GRID, GRID, grid), Stacks)
+STACKS = nb.types.NamedUniTuple(GRID, 4, Stacks)  # all may be written to: Numba does not convert what is in a tuple
 
 
 @nb.njit(inline="always")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -34,28 +35,34 @@ if TYPE_CHECKING:
 def bind_event(event: Event, catalog: Catalog, read: Callable[[From, Catalog], Node]) -> Node:
     """The plan of an EVENT, without its sink."""
     places = [(_place(e, catalog, read), e.span) for e in event.elements]
-    drawn = Drawn(catalog.text, places, event.span)
-    bound = drawn.columns(event.items)  # first, so that aggregates are called what RETURN calls them
+    drawn = Drawn(catalog.text, places)
+    bound = drawn.columns(event.items, catalog.text)  # first, so that aggregates are called what RETURN calls them
     if event.where:
-        drawn.add(event.where)
+        drawn.add(event.where, catalog.text)
     with catalog.text.at(event.within_span):
         node = drawn.node(event.within, event.selection)
-    return project(event.items, event.span, node, drawn.shown, bound)
+    return project(event.items, event.span, node, drawn.shown(catalog.text), bound)
 
 
 def _place(element: Element, catalog: Catalog, read: Callable[[From, Catalog], Node]) -> Place:
-    source, text = element.source, catalog.text
+    source = element.source
     node = read(source, catalog)
-    if _in_arrival_order(node):
-        raise text.error("late and rejected rows stand in the order of arrival, which has no sequences", source.span)
-    if is_table(node):
-        raise text.error("the rows of a table have no time, and so no place in a sequence", source.span)
     if source.alias is not None:
         name = source.alias.text
     else:
         assert isinstance(source.relation, FromStream), "the parser wants a name for anything else"
         name = source.relation.name.text
-    return Place(name, node, element.negated, element.repeated)
+    with catalog.text.at(source.span):
+        return place_of(name, node, negated=element.negated, repeated=element.repeated)
+
+
+def place_of(name: str, node: Node, *, negated: bool = False, repeated: bool = False) -> Place:
+    """A place for the rows of a node, if they can have one."""
+    if _in_arrival_order(node):
+        raise QueryError("late and rejected rows stand in the order of arrival, which has no sequences")
+    if is_table(node):
+        raise QueryError("the rows of a table have no time, and so no place in a sequence")
+    return Place(name, node, negated, repeated)
 
 
 def _in_arrival_order(node: Node) -> bool:
@@ -65,58 +72,59 @@ def _in_arrival_order(node: Node) -> bool:
 class Drawn:
     """A pattern that is being put together: its places, then conditions, then what it returns."""
 
-    def __init__(self, text: Text, places: Sequence[tuple[Place, Span]], span: Span) -> None:
+    def __init__(self, text: Text, places: Sequence[tuple[Place, Span]]) -> None:
         """Begin with the places, each with where it stands."""
-        self.text = text
         self.places = tuple(p for p, _ in places)
         _check_names(text, places)
         for (one, _), (other, at) in pairwise(places):
             with text.at(at):
                 check_neighbours(one, other)
-        with text.at(places[0][1].to(places[-1][1]) if places else span):
+        with text.at(places[0][1].to(places[-1][1])):
             bare = Pattern(self.places, 1)
-        names = tuple(p.name for p in self.places)
-        self.scope = PatternScope(text, bare.scope, names, places=self.places)
-        self.shown = PatternScope(text, bare.scope, names, places=self.places, shown=True)
+        self.scope = PatternScope(text, bare.scope, tuple(p.name for p in self.places), places=self.places)
         self.calls = GroupCalls(self.scope)
         self.between: list[Expr] = []
-        self.after: list[tuple[Expr, Scalar]] = []  # conditions on results: those with aggregates
+        self.after: list[tuple[Expr, Scalar, Text]] = []  # conditions on results: those with aggregates
 
-    def add(self, value: Scalar) -> None:
+    def shown(self, text: Text) -> PatternScope:
+        """The columns that a result has."""
+        return replace(self.scope, text=text, shown=True)
+
+    def add(self, value: Scalar, text: Text) -> None:
         """Conditions that AND puts together, each for itself."""
         for part in conjuncts(value.tree):
-            one = Scalar(part, extent(self.text, part, value.span))
-            if has_aggregate(self.text, one):
-                self.after.append((self.calls.bind(one, self.shown), one))
+            one = Scalar(part, extent(text, part, value.span))
+            if has_aggregate(text, one):
+                self.after.append((self.calls.bind(one, self.shown(text)), one, text))
             else:
-                self.between.append(self._condition(one))
+                self.between.append(self._condition(one, text))
 
-    def _condition(self, value: Scalar) -> Expr:
-        bound = self.scope.condition(value, "WHERE")
+    def _condition(self, value: Scalar, text: Text) -> Expr:
+        bound = replace(self.scope, text=text).condition(value, "WHERE")
         try:
             bare = pattern(self.places, (bound,), 1)  # refuses what has no meaning, where its place is known
         except QueryError as error:
-            said = error.message.replace(str(bound), self.text.slice(value.span))
-            raise self.text.error(said, value.span, hint=error.hint) from error
+            said = error.message.replace(str(bound), text.slice(value.span))
+            raise text.error(said, value.span, hint=error.hint) from error
         tree = bound.tree.unnest()
         if isinstance(tree, exp.EQ) and bare.where:
             types = [Expr.of(side).type_in(bare.scope) for side in (tree.this, tree.expression)]
             if common_type(*types) is None:
-                raise self.text.error(f"{types[0]} and {types[1]} cannot be equal", value.span, hint=KEY_HINT)
+                raise text.error(f"{types[0]} and {types[1]} cannot be equal", value.span, hint=KEY_HINT)
         return bound
 
-    def columns(self, items: Written) -> list[tuple[Item, Expr]]:
+    def columns(self, items: Written, text: Text) -> list[tuple[Item, Expr]]:
         """The expressions of RETURN."""
         named = ((i, i.alias.text if i.alias else None) for i in items if isinstance(i, Item))
-        return [(item, self.calls.bind(item.value, self.shown, name)) for item, name in named]
+        return [(item, self.calls.bind(item.value, self.shown(text), name)) for item, name in named]
 
     def node(self, within: int, selection: Selection) -> Node:
         """The pattern, and above it the conditions on its results."""
         node: Node = pattern(self.places, self.between, within, selection, tuple(self.calls.found))
-        for condition, value in self.after:
-            self.shown.check_condition(condition, value, "WHERE", node.schema)
-        condition_ = all_of(tuple(c for c, _ in self.after))
-        return node if condition_ is None else Filter(node, condition_)
+        for condition, value, text in self.after:
+            self.shown(text).check_condition(condition, value, "WHERE", node.schema)
+        above = all_of(tuple(condition for condition, _, _ in self.after))
+        return node if above is None else Filter(node, above)
 
 
 def _check_names(text: Text, places: Sequence[tuple[Place, Span]]) -> None:
