@@ -52,7 +52,7 @@ class Changes:
     def take(self, index: np.ndarray) -> Changes:
         """The changes at these places."""
         sub = None if self.sub is None else self.sub[index]
-        rows = self.rows.take(pa.array(index))
+        rows = self.rows.take(pa.array(index)) if self.rows.num_columns else self.rows.slice(0, len(index))
         return Changes(self.sign[index], self.ts[index], self.high[index], self.low[index], rows, sub)
 
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from headrace.oracle.admission import Admission, Batch, Event, Key, Outcome, Rejection, unique
 from headrace.oracle.calls import Call, groups
+from headrace.oracle.decisions import Slack, decided
 from headrace.oracle.joins import joined
+from headrace.oracle.patterns import matched, units
 from headrace.oracle.reports import reports
 from headrace.plan.joins import Join
 from headrace.plan.nodes import (
@@ -22,9 +24,10 @@ from headrace.plan.nodes import (
     WindowReport,
     base_streams,
     children,
+    settles,
 )
 from headrace.plan.patterns import Pattern
-from headrace.plan.query import Query
+from headrace.plan.query import Emit, Query, Using
 from headrace.plan.time import END_OF_TIME
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow, Window
 from headrace.testing.rows import Row, from_micros
@@ -56,19 +59,28 @@ def results(node: Node, rows: Rows | Sequence[tuple[Key, Row]], clock: Clock = E
         case Join(left=left, right=right):
             return joined(node, results(left, rows, clock), results(right, rows, clock), _clock_of(node, clock)[0])
         case Pattern():
-            raise NotImplementedError("patterns")
-        case Filter(input=below, predicate=predicate):
-            found = results(below, rows, clock)
-            keep = holds(predicate, below.schema, [row for _, row in found])
-            return [pair for pair, kept in zip(found, keep, strict=True) if kept]
-        case Project(input=below, items=items):
-            found = results(below, rows, clock)
-            values = evaluate([e for _, e in items], below.schema, [row for _, row in found])
-            return [(key, row) for (key, _), row in zip(found, values, strict=True)]
+            return matched(node, _units_found(node, rows, clock), _clock_of(node, clock)[0])
+        case Filter(input=below) | Project(input=below):
+            return _row_by_row(node, results(below, rows, clock))
         case WindowAggregate(input=below):
             return _window_aggregate(node, results(below, rows, clock))
         case WindowReport(input=below):
             return reports(node, results(below, rows, clock), *_clock_of(node, clock))
+
+
+def _row_by_row(node: Filter | Project, found: Results) -> Results:
+    """Filters and columns."""
+    table = [row for _, row in found]
+    if isinstance(node, Filter):
+        keep = holds(node.predicate, node.input.schema, table)
+        return [pair for pair, kept in zip(found, keep, strict=True) if kept]
+    values = evaluate([e for _, e in node.items], node.input.schema, table)
+    return [(key, row) for (key, _), row in zip(found, values, strict=True)]
+
+
+def _units_found(node: Pattern, rows: Rows, clock: Clock) -> dict[Node, Results]:
+    """The rows of all that a pattern looks at."""
+    return {unit: results(unit, rows, clock) for unit in units(node)}
 
 
 def _clock_of(node: Node, clock: Clock) -> tuple[int, int | None]:
@@ -181,6 +193,7 @@ class Expected:
     changes: Results
     final: Results
     outcomes: tuple[Outcome, ...]  # of every stream that is read
+    may: Results | None = None  # what may be out under EMIT FINAL; None: nothing but `final`
 
     @property
     def outcome(self) -> Outcome:
@@ -191,7 +204,7 @@ class Expected:
 def expected_after_each_batch(query: Query, batches: Sequence[Batch], *, end: bool = True) -> list[Expected]:
     """What must be out after each batch and, with `end`, after the end of the input."""
     doors = {stream.name: Admission(stream) for stream in base_streams(query.node)}
-    arrives_in_order = not isinstance(leaf(query.node), Scan)  # late and rejected rows are facts at once
+    slack = Slack(base_streams(query.node))
     outcomes: dict[str, list[Outcome]] = {name: [] for name in doors}
     expected: list[Expected] = []
     for batch in (*batches, *([None] if end else [])):
@@ -203,11 +216,41 @@ def expected_after_each_batch(query: Query, batches: Sequence[Batch], *, end: bo
         quiet = not any(o.admitted or o.late or o.rejected for o in last)
         same = before and quiet and [o.clock for o in last] == [o.clock for o in before]
         found = expected[-1].changes if same else results(query.node, source_rows(query.node, outcomes), clock)
-        # At its frontier one stream may still bring rows that stand before those of another.
-        bound = last[0].final_before if len(base_streams(query.node)) == 1 else min(o.frontier for o in last)
-        final = [pair for pair in found if arrives_in_order or pair[0][0] < bound]
-        expected.append(Expected(found, final, last))
+        final, may = _final(query, outcomes, found, clock, slack, batch.now if batch is not None else 0)
+        expected.append(Expected(found, final, last, may))
     return expected
+
+
+def _final(
+    query: Query, outcomes: Mapping[str, Sequence[Outcome]], found: Results, clock: Clock, slack: Slack, now: int
+) -> tuple[Results, Results | None]:
+    """What must be out under EMIT FINAL after a batch; and what may be, where that is more."""
+    last = {name: every[-1] for name, every in outcomes.items()}
+    above, core = _top(query.node)
+    if isinstance(core, Pattern) and query.emit is not Emit.CHANGES:
+        if query.using is Using.KSLACK:
+            slack.push(last, now)
+            must = may = slack.released(core, _units_found(core, slack.taken, slack.bound))
+        else:
+            must, may = decided(core, _units_found(core, source_rows(core, outcomes), clock), last, query.emit)
+        for step in reversed(above):
+            must, may = _row_by_row(step, must), _row_by_row(step, may)
+        return must, may
+    if not isinstance(leaf(query.node), Scan):
+        return found, None  # late and rejected rows are facts at once
+    # At its frontier one stream may still bring rows that stand before those of another.
+    streams = base_streams(query.node)
+    bound = last[streams[0].name].final_before if len(streams) == 1 else min(o.frontier for o in last.values())
+    return [pair for pair in found if pair[0][0] < bound - settles(query.node)], None
+
+
+def _top(node: Node) -> tuple[list[Filter | Project], Node]:
+    """The filters and columns above the topmost step with state, outermost first, and that step."""
+    above: list[Filter | Project] = []
+    while isinstance(node, Filter | Project):
+        above.append(node)
+        node = node.input
+    return above, node
 
 
 def changes_after_each_batch(query: Query, batches: Sequence[Batch], *, end: bool = True) -> list[Results]:

@@ -1,6 +1,7 @@
-"""The order of rows that nothing orders: groups of one look, pairs of one event. It only has to be always the same.
+"""The order of rows that nothing orders: groups of one look, pairs of one event, sequences with one last event.
 
-It is that of a hash, which is shared with the engine: there is nothing to get right about it but that it is this one.
+It only has to be always the same. It is that of a hash, which is shared with the engine: there is nothing to get right about it
+but that it is this one.
 """
 
 from __future__ import annotations
@@ -38,4 +39,20 @@ def row_place(key: tuple[int, ...]) -> int:
 def pair_place(earlier: tuple[int, ...], later: tuple[int, ...]) -> int:
     """What tells the pairs of one row apart: the key of the other row."""
     sub = later[3] if len(later) > 3 else 0
-    return int(pair_hashes(np.array([row_place(earlier)], np.int64), np.array([sub], np.int64))[0])
+    return _folded(row_place(earlier), sub)
+
+
+def choice_place(keys: Sequence[tuple[int, ...]]) -> int:
+    """What tells the results of one last event apart: the keys of the other events, in order."""
+    *others, last = keys
+    sub = last[3] if len(last) > 3 else 0
+    if not others:
+        return sub
+    place = row_place(others[0])
+    for key in others[1:]:
+        place = _folded(place, row_place(key))
+    return _folded(place, sub)
+
+
+def _folded(place: int, more: int) -> int:
+    return int(pair_hashes(np.array([place], np.int64), np.array([more], np.int64))[0])

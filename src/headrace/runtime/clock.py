@@ -221,6 +221,11 @@ class Clocks:
         return self.sources[0].latest if self._one else min(c.latest for c in self.sources)
 
     @property
+    def furthest(self) -> int:
+        """The largest time that any source has shown."""
+        return max((t for c in self.sources if isinstance(c, Clock) for t in c.highest.values()), default=START_OF_TIME)
+
+    @property
     def last(self) -> int:
         """How far time is, or was when the last of them ended."""
         return max(c.last for c in self.sources)

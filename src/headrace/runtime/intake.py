@@ -94,6 +94,8 @@ def _values(kind: VectorKind, column: pa.Array, code: np.ndarray) -> list[np.nda
             assert words is not None
             present = code != NULL
             return [np.where(present, words[1], 0).view(np.int64), np.where(present, words[0], np.uint64(0))]
+        case VectorKind.HASHED:
+            return [hash_columns([column], len(column))[1].view(np.int64)]
         case VectorKind.INT | VectorKind.ORDERED | VectorKind.BITS if pa.types.is_floating(column.type):
             floats = _doubles(column)
             return [to_ordered(floats) if kind is VectorKind.ORDERED else np.ascontiguousarray(floats).view(np.int64)]

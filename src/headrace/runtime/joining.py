@@ -134,7 +134,7 @@ class Joining:
             out += self._changes(join, settled, now, 1)
         for side, kept in enumerate(self.kept):
             places = now.of_side[side]
-            kept.append(new, now.linked.place, places[: int(places.searchsorted(final))])
+            kept.append(new, places[: int(places.searchsorted(final))], now.linked.place)
         return out
 
     def _open(self, rows: Rows, changed: np.ndarray) -> Open:

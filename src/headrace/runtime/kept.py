@@ -1,4 +1,4 @@
-"""The final rows of one side of a join, in a reservoir of their own: each side lets go of its rows by its own window."""
+"""Final rows of a pattern, or of one side of a join, in a reservoir of their own: each lets go of its rows by its own rule."""
 
 from __future__ import annotations
 
@@ -38,21 +38,23 @@ class Striped:
 
 
 class Kept:
-    """Rows by number. Beside the columns of the layout, each has 63 bits for its order key."""
+    """Rows by number. Beside the columns of the layout, each has what stands for its order key: 63 bits, or more words."""
 
-    def __init__(self, layout: Layout, store: ChunkStore, cache: ChunkCache, owner: Hashable, chunk_rows: int, side: int) -> None:
+    def __init__(
+        self, layout: Layout, store: ChunkStore, cache: ChunkCache, owner: Hashable, chunk_rows: int, side: int, places: int = 1
+    ) -> None:
         """None yet."""
-        self.layout = replace(layout, types=(*layout.types, np.int64))
+        self.layout = replace(layout, types=(*layout.types, *(np.int64,) * places))
         self.store = Striped(store, side)
         self.reservoir = Reservoir(self.layout, self.store, cache, owner, chunk_rows)
         self.oldest = 0
         self.compacted = 0  # how many rows were left when it was last written anew
 
-    def append(self, rows: Rows, place: np.ndarray, chosen: np.ndarray) -> None:
+    def append(self, rows: Rows, chosen: np.ndarray, *places: np.ndarray) -> None:
         """Add some of these rows."""
         if len(chosen):
-            none = np.empty(0, np.int64)
-            self.reservoir.append(Rows(rows.ts[chosen], none, none, [*(c[chosen] for c in rows.columns), place[chosen]]))
+            none, columns = np.empty(0, np.int64), (*rows.columns, *places)
+            self.reservoir.append(Rows(rows.ts[chosen], none, none, [c[chosen] for c in columns]))
 
     def rows(self) -> tuple[np.ndarray, list[np.ndarray]]:
         """All rows that are still wanted: times and columns."""

@@ -20,6 +20,7 @@ from headrace.runtime.clock import Clocks, Header
 from headrace.runtime.evaluate import Evaluator
 from headrace.runtime.intake import Intake, all_true
 from headrace.runtime.joining import Joining
+from headrace.runtime.matching import Matching, Passed, before_lag
 from headrace.runtime.reporting import Reporting, Times
 from headrace.runtime.reservoir import CHUNK_ROWS, ChunkCache, ChunkStore, Reservoir, Run
 from headrace.runtime.rows import Layout, Rows
@@ -102,6 +103,10 @@ class TaskProcessor:
         self.joining: Joining | None = None
         if stage.joins:
             self.joining = Joining(stage, self.layout, self.tables, store, self.cache, owner, chunk_rows)
+        self.matching: Matching | None = None
+        if stage.pattern is not None:
+            parts = (self.layout, self.tables, store, self.cache, owner, chunk_rows)
+            self.matching = Matching(stage, stage.pattern, *parts)
 
     def attach(self, store: ChunkStore) -> None:
         """Go on with another handle to the same chunks."""
@@ -109,17 +114,24 @@ class TaskProcessor:
         if self.joining is not None:
             for kept in self.joining.kept:
                 kept.store.store = store
+        if self.matching is not None:
+            self.matching.kept.store.store = store
 
     def process(self, header: Header, arrivals: Arrivals | None) -> Result:
         """Take in a batch (or one event), and give what leaves because of it."""
         result = Result()
         bounds = self.clock.thresholds(header)
+        slack = None if self.stage.pattern is None else self.stage.pattern.slack
+        if slack is not None:  # what has been taken is behind all that may still come
+            bounds = np.maximum(bounds, self.clock.furthest - slack)
         before = (self.clock.frontier, self.clock.latest)
         self.clock.advance(header)
         times = Times(*before, self.clock.frontier, self.clock.latest)
         fresh = self._admit(arrivals, bounds, result) if arrivals is not None and len(arrivals) else None
         if self.joining is not None:
             self._join(self.joining, fresh, result, times)
+        elif self.matching is not None:
+            self._match(self.matching, fresh, result, times)
         elif self.stage.reports or any(not o.late for o in self.stage.outputs):
             if self.stage.windows or self.uniques is not None:
                 self._evaluate(fresh, result, times)
@@ -188,10 +200,35 @@ class TaskProcessor:
         bound = self.clock.frontier if self.stage.by_instant else self.clock.final_before
         return int(zone.rows.ts.searchsorted(bound, side="left"))
 
-    def final_before(self, query: str) -> int:
-        """Results of a query at times below this are final. What the clock makes at its own time may still come."""
+    def standing(self, query: str) -> tuple[int, int, int, int]:
+        """How far the results of a query are: frontier, before which time they are final, clock, and where time ended.
+
+        What the clock makes at its own time may still come, and so may results of a pattern that ends in a negation.
+        """
+        clock, pattern = self.clock, self.stage.pattern
         timed = any(r.query == query and not r.by_rows for r in self.stage.reports)
-        return self.clock.frontier if timed else self.clock.final_before
+        frontier, final = clock.frontier, clock.frontier if timed else clock.final_before
+        if pattern is not None:
+            frontier, final = before_lag(frontier, pattern), before_lag(final, pattern)
+        return frontier, final, clock.latest, clock.last
+
+    # ---- patterns -------------------------------------------------------------------------------------------------
+
+    def _match(self, matching: Matching, fresh: Arrivals | None, result: Result, times: Times) -> None:
+        old, new, removed, is_new = self._merge(fresh)
+        clock, slack = self.clock, matching.spec.slack
+        passed = Passed(times.clock, times.next_clock, tuple(c.frontier for c in clock.sources), clock.final_before)
+        if slack is not None:
+            taken = clock.furthest - slack if clock.frontier < END_OF_TIME else END_OF_TIME
+            passed = Passed(taken, taken, (taken,) * len(clock.sources), taken)
+        final = int(new.rows.ts.searchsorted(passed.final_before, side="left"))
+        result.changes += matching.run(old.rows, new.rows, removed, is_new, final, passed)
+        if self.stage.signed:
+            self._let_go(old, removed)
+        for columns in matching.settle(new.rows, final, passed):
+            self.evaluator.touch(columns)
+            self.evaluator.release(columns)
+        self.zone = new.slice(final, len(new)) if final else new
 
     # ---- joins ----------------------------------------------------------------------------------------------------
 

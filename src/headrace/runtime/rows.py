@@ -17,6 +17,7 @@ VALUE_TYPES: dict[VectorKind, tuple[type, ...]] = {
     VectorKind.DECIMAL: (np.int64, np.uint64),
     VectorKind.ORDERED: (np.int64,),
     VectorKind.BITS: (np.int64,),
+    VectorKind.HASHED: (np.int64,),
     VectorKind.NUMBERED: (),  # the number itself is the column of its table
 }
 

@@ -56,6 +56,7 @@ def save(processor: TaskProcessor, pages: PageStore) -> bytes:
     head |= {f"reservoir.{k}": v for k, v in processor.reservoir.dump().items()}
     head |= {f"zone.{k}": v for k, v in zones.dump(processor.zone).items()}
     head |= processor.joining.dump() if processor.joining is not None else {}
+    head |= processor.matching.dump() if processor.matching is not None else {}
     head["kept"] = processor.kept.view(np.uint8)
     for i, keys in enumerate(processor.tables):
         if isinstance(keys, ValueTable):
@@ -88,6 +89,8 @@ def load(processor: TaskProcessor, head: bytes, pages: PageStore) -> None:
     evaluator.grow()
     if processor.joining is not None:
         processor.joining.load([_part(state, f"join{side}") for side in (0, 1)])
+    if processor.matching is not None:
+        processor.matching.load(_part(state, "pattern"), _part(state, "ready"), processor.zone.rows)
     if processor.uniques is not None:
         processor.uniques.grow()
     for lives in processor.lives:

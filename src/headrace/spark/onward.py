@@ -63,16 +63,14 @@ class Onward:
     ) -> list[Columns]:
         """All that a bucket has for later levels and for the sinks."""
         names = [feed.query for feed in self.feeds]
-        stage, clock = processor.stage, processor.clock
-        own = set(stage.queries)
+        own = set(processor.stage.queries)
         parts = [self._fed(names.index(query), changes) for query, changes in results if query in names]
         cells = [(json.dumps({"query": q}), write_changes(c)) for q, c in results if q not in names]
         cells.append((json.dumps({"numbers": {k: v for k, v in numbers.items() if v}}), b""))
         parts.append(self.relay(self.passing[bucket % len(self.passing)], cells))
         for feed in self.feeds if bucket == 0 else ():
             for source, labels in feed.readers if feed.query in own else ():
-                final = processor.final_before(feed.query)
-                head = json.dumps({"follow": [source, clock.frontier, final, clock.latest, clock.last]})
+                head = json.dumps({"follow": [source, *processor.standing(feed.query)]})
                 parts += [self.relay(label, [(head, b"")]) for label in labels]
         return parts
 

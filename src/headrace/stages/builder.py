@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.plan.windows import DeltaWindow, LookedAt, SessionWindow
+    from headrace.stages.pattern_program import PatternProgram, Sequencing
     from headrace.stages.program import Source
 
 T = TypeVar("T")
@@ -54,6 +55,8 @@ class StageBuilder:
         self.outputs: list[Output] = []
         self.reports: list[Report] = []
         self.joins: list[JoinProgram] = []
+        self.pattern: Sequencing | None = None
+        self.patterns: list[PatternProgram] = []
         self.wanted: list[tuple[int, ...]] = []
         self.unique_within: int | None = None
         self.members: tuple[int, ...] = ()
@@ -144,9 +147,14 @@ class StageBuilder:
         """The vector that says for which rows all masks hold."""
         return self._vector(VectorKind.ROW, None, masks)
 
-    def shown(self, exprs: Exprs, kind: str) -> int:
-        """The vector of values that are kept to be shown."""
-        return self._vector(self._selective_kind(kind, ordered=False), self.input(exprs), ())
+    def shown(self, exprs: Exprs, kind: str, masks: tuple[int, ...] = ()) -> int:
+        """The vector of values that are kept to be shown, of the rows for which all masks hold."""
+        return self._vector(self._selective_kind(kind, ordered=False), self.input(exprs), masks)
+
+    def word(self, exprs: Exprs, kind: str, masks: tuple[int, ...]) -> int:
+        """The vector of values that conditions between rows compare."""
+        fixed = base_type(kind) in FIXED_WIDTH
+        return self._vector(VectorKind.BITS if fixed else VectorKind.HASHED, self.input(exprs), masks)
 
     def _pairs(self, group: int, column: int) -> int:
         inputs = (*self.tables[group].inputs, column)
@@ -203,4 +211,6 @@ class StageBuilder:
             reports=tuple(self.reports),
             level=self.level,
             joins=tuple(self.joins),
+            pattern=self.pattern,
+            patterns=tuple(self.patterns),
         )

@@ -23,6 +23,7 @@ from headrace.plan.nodes import (
     base_stream,
     base_streams,
 )
+from headrace.plan.patterns import Pattern
 from headrace.plan.query import Emit, Query, Script
 from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import StageSource, Stream, Unique
@@ -45,6 +46,7 @@ from headrace.stages.builder import StageBuilder
 from headrace.stages.cut import Cuts
 from headrace.stages.flatten import Exprs, Flat, Flats, flatten, split_top, window_chain
 from headrace.stages.joins import lower_join
+from headrace.stages.patterns import lower_pattern
 from headrace.stages.program import Disorder, Output, Report, Source, Stage
 
 if TYPE_CHECKING:
@@ -137,6 +139,9 @@ class _Lowering:
             case Join():
                 width = lambda name: self.width.get(name, 1)  # noqa: E731
                 columns = lower_join(query, core, _needed(above, core.schema), self.type_of, self.builder, width)
+                return self._finish(query, above, columns)
+            case Pattern():
+                columns = lower_pattern(query, core, _needed(above, core.schema), self.type_of, self.builder)
                 return self._finish(query, above, columns)
         raise AssertionError(f"unknown plan node {core}")
 

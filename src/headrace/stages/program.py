@@ -35,6 +35,7 @@ from headrace.plan.windows import (
     UntilWindow,
     Window,
 )
+from headrace.stages.pattern_program import PatternProgram, Sequencing
 
 
 class VectorKind(Enum):
@@ -46,6 +47,7 @@ class VectorKind(Enum):
     DECIMAL = "decimal"  # two words, exact sums
     ORDERED = "ordered"  # int64 whose order is that of the values: MIN and MAX of numbers, dates, times
     BITS = "bits"  # int64 that is the value, bit for bit: FIRST and LAST
+    HASHED = "hashed"  # int64 that is equal where the values are: strings that are only compared
     NUMBERED = "numbered"  # number of the value in a table: strings and whatever else has no fixed width
 
 
@@ -252,6 +254,8 @@ class Stage:
     reports: tuple[Report, ...] = ()
     level: int = 1  # a stage comes after those whose results it reads
     joins: tuple[JoinProgram, ...] = ()
+    pattern: Sequencing | None = None
+    patterns: tuple[PatternProgram, ...] = ()
 
     @property
     def signed(self) -> bool:
@@ -261,7 +265,8 @@ class Stage:
     @property
     def queries(self) -> tuple[str, ...]:
         """Whose rows it makes."""
-        return (*(o.query for o in self.outputs), *(r.query for r in self.reports), *(j.query for j in self.joins))
+        own = (*(o.query for o in self.outputs), *(r.query for r in self.reports))
+        return (*own, *(j.query for j in self.joins), *(p.query for p in self.patterns))
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

@@ -32,6 +32,7 @@ from headrace.oracle.admission import Batch
 from headrace.oracle.evaluate import Results, expected_after_each_batch
 from headrace.plan.joins import Join
 from headrace.plan.nodes import Late, Node, Rejected, children
+from headrace.plan.patterns import Pattern
 from headrace.plan.query import Emit, Query, Script
 from headrace.plan.schema import Schema
 from headrace.sql import parse_script
@@ -175,7 +176,7 @@ def check_end(case: QueryCase, query: Query, changes: Iterable[Change] | Iterabl
         raise AssertionError(f"{case.name}: the rows of {query.name} in the end\n{text}")
     if query.emit is Emit.FINAL_IN_ORDER and has_time(query):
         ordered = [[canonical_row(row, schema) for _, row in pairs] for pairs in (want, got)]
-        if any(isinstance(n, Join) for n in _steps(query.node)):
+        if any(isinstance(n, Join | Pattern) for n in _steps(query.node)):
             ordered = [_by_event(case, query, rows) for rows in ordered]
         if ordered[0] != ordered[1]:
             raise AssertionError(f"{case.name}: the rows of {query.name} are not in order: {[row for _, row in got]}")
@@ -188,7 +189,7 @@ def _steps(node: Node) -> Iterator[Node]:
 
 
 def _by_event(case: QueryCase, query: Query, rows: list[Row]) -> list[Row]:
-    """With pairs of one event in one order: theirs is that of where rows lie in a source, which differs between engines."""
+    """With pairs and sequences of one event in one order: theirs is that of where rows lie, which differs between engines."""
     events = [key[:3] for key, _ in expected_after_each_batch(query, case.batches)[-1].final]
     out: list[Row] = []
     for _, run in groupby(zip(events, rows, strict=True), key=lambda pair: pair[0]):

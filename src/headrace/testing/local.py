@@ -139,11 +139,9 @@ class LocalEngine:
 
     def _stand(self, number: int, processor: TaskProcessor, packed: dict[int, _Packed]) -> None:
         """Tell the stages that read the results of this one how far it is."""
-        stage, clock = self.lowered.stages[number], processor.clock
-        for name in set(stage.queries):
+        for name in set(self.lowered.stages[number].queries):
             for s, source in self._readers(name):
-                final = processor.final_before(name)
-                packed[s].follows.append(Standing(source, clock.frontier, final, clock.latest, clock.last))
+                packed[s].follows.append(Standing(source, *processor.standing(name)))
 
     def _readers(self, feed: str) -> list[tuple[int, int]]:
         stages = self.lowered.stages

@@ -1,0 +1,299 @@
+"""The search for sequences (WinSeq and WinNeg of 001): those that a row is part of, or that lie around a negated row.
+
+A search begins at one row and binds the other places one by one, forward first, then backward, each candidate behind or before
+its bound neighbour and inside the window. Conditions are tested as soon as the last of their events is bound. A negation without
+conditions cuts the walk short: nothing on the other side of the nearest forbidding row can be taken.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba as nb
+import numpy as np
+
+from headrace.kernels import signatures as s
+from headrace.kernels.stacks import (
+    BITS,
+    COUNT,
+    GRID,
+    KEY,
+    LOCAL,
+    NONE,
+    NULLS,
+    STACKS,
+    TS,
+    WORDS,
+    Stacks,
+    before,
+    chain_of,
+    link,
+    unlink,
+)
+
+# Whether all conditions of a set (bits) hold, given words and which of them are NULL.
+CHECK = nb.types.FunctionType(nb.types.boolean(nb.types.int64, s.ints, s.flags))
+BLOCKS = nb.types.Array(nb.types.int64, 3, "C")
+
+# Columns of `steps[start, k]`: positive place, direction, index, conditions and negations to test, where the index has its words.
+AT, WAY, INDEX, CONDITIONS, TESTED, PROBE = range(6)
+# Columns of `negations`: place, gap, index, conditions, whether only the key decides, whether its place is a positive one, words.
+N_PLACE, N_GAP, N_INDEX, N_CONDITIONS, N_FREE, N_LENT, N_PROBE = range(7)
+
+
+class Program(NamedTuple):
+    """A pattern as the search has it. Starts are the positive places, then the negations."""
+
+    steps: np.ndarray
+    counts: np.ndarray  # steps of every start
+    negations: np.ndarray
+    positive: np.ndarray  # the place of every positive one
+    word_place: np.ndarray  # per place: where its words go
+    word_column: np.ndarray  # and from which column of a row
+    within: int
+
+
+class Bound(NamedTuple):
+    """What is bound: the row of every positive place, the words, which of them are NULL, and room for those of an index."""
+
+    row: np.ndarray
+    words: np.ndarray
+    nulls: np.ndarray
+    probe: np.ndarray
+
+
+PROGRAM = nb.types.NamedTuple((BLOCKS, s.INTS, GRID, s.INTS, GRID, GRID, s.integer), Program)
+BOUND = nb.types.NamedTuple((s.INTS, s.INTS, s.FLAGS, s.INTS), Bound)
+
+
+@nb.njit(s.nothing(STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True)
+def _load(stacks: Stacks, program: Program, bound: Bound, place: int, row: int) -> None:
+    """The words of a row, as those of a place."""
+    for k in range(program.word_place.shape[1]):
+        at = program.word_place[place, k]
+        if at == NONE:
+            return
+        column = program.word_column[place, k]
+        bound.words[at] = stacks.rows[row, WORDS + column]
+        bound.nulls[at] = (stacks.rows[row, NULLS] >> column) & 1 == 1
+
+
+@nb.njit(s.integer(STACKS, BOUND, s.ints, s.integer, s.integer), cache=True)
+def _newest(stacks: Stacks, bound: Bound, places: np.ndarray, j: int, key: int) -> int:
+    """The newest row of the chain that is asked for; `places` says where among the words its own are."""
+    count = stacks.indexes[j, COUNT]
+    for i in range(count):
+        bound.probe[i] = bound.words[places[i]]
+    return stacks.last[j, chain_of(key, bound.probe, count, stacks.last.shape[1])]
+
+
+@nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True)
+def _is_forbidden(check: Any, stacks: Stacks, program: Program, bound: Bound, g: int, key: int) -> bool:
+    """Whether a row of negation g lies in its gap."""
+    rows, negation, at = stacks.rows, program.negations[g], bound.row
+    n, gap, j, place, free = len(at), negation[N_GAP], negation[N_INDEX], negation[N_PLACE], negation[N_FREE] == 1
+    row, local, found = _newest(stacks, bound, negation[N_PROBE:], j, key), stacks.indexes[j, LOCAL], False
+    while row != NONE:
+        if gap == n:
+            if not before(rows, at[n - 1], row):
+                break
+            inside = rows[row, TS] <= rows[at[0], TS] + program.within
+        else:
+            if rows[row, TS] < rows[at[n - 1], TS] - program.within or (gap > 0 and not before(rows, at[gap - 1], row)):
+                break
+            inside = before(rows, row, at[gap])
+        if inside and rows[row, KEY] == key:
+            if not free:
+                _load(stacks, program, bound, place, row)
+            if free or check(negation[N_CONDITIONS], bound.words, bound.nulls):
+                found = True
+                break
+        row = stacks.links[row, local]
+    if negation[N_LENT] == 1 and not free:
+        _load(stacks, program, bound, place, at[gap])
+    return found
+
+
+@nb.njit(s.integer(STACKS, PROGRAM, BOUND, s.integer, s.integer, s.integer, s.integer), cache=True)
+def _barrier(stacks: Stacks, program: Program, bound: Bound, gap: int, key: int, reference: int, way: int) -> int:
+    """The nearest row before (way < 0) or behind the reference that forbids whatever is beyond it; NONE if there is none."""
+    rows, best = stacks.rows, NONE
+    for g in range(len(program.negations)):
+        negation = program.negations[g]
+        if negation[N_GAP] != gap or negation[N_FREE] == 0:
+            continue
+        j = negation[N_INDEX]
+        row, local, nearest = _newest(stacks, bound, negation[N_PROBE:], j, key), stacks.indexes[j, LOCAL], NONE
+        while row != NONE:
+            if rows[row, KEY] == key:
+                if way < 0 and before(rows, row, reference):
+                    nearest = row
+                    break
+                if way > 0:
+                    if not before(rows, reference, row):
+                        break
+                    nearest = row
+            row = stacks.links[row, local]
+        if nearest != NONE and (best == NONE or before(rows, best, nearest) == (way < 0)):
+            best = nearest
+    return best
+
+
+@nb.njit(s.integer(STACKS, s.integer, s.integer, s.integer, s.integer, s.integer, s.integer), cache=True)
+def _behind(stacks: Stacks, row: int, local: int, key: int, reference: int, latest: int, barrier: int) -> int:
+    """From a row of a chain on, the next that stands behind the reference, in time, and not beyond the barrier."""
+    rows = stacks.rows
+    while row != NONE and before(rows, reference, row):
+        free = barrier == NONE or row == barrier or before(rows, row, barrier)
+        if free and rows[row, TS] <= latest and rows[row, KEY] == key:
+            return row
+        row = stacks.links[row, local]
+    return NONE
+
+
+@nb.njit(s.integer(STACKS, s.integer, s.integer, s.integer, s.integer, s.integer, s.integer), cache=True)
+def _ahead(stacks: Stacks, row: int, local: int, key: int, reference: int, earliest: int, barrier: int) -> int:
+    """From a row of a chain on, the next that stands before the reference, in time, and not beyond the barrier."""
+    rows = stacks.rows
+    while row != NONE and rows[row, TS] >= earliest:
+        if barrier != NONE and row != barrier and not before(rows, barrier, row):
+            return NONE
+        if rows[row, KEY] == key and before(rows, row, reference):
+            return row
+        row = stacks.links[row, local]
+    return NONE
+
+
+@nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer, s.integer), cache=True)
+def _holds(check: Any, stacks: Stacks, program: Program, bound: Bound, conditions: int, tested: int, key: int) -> bool:
+    """Whether these conditions hold, and none of these negations forbids what is bound."""
+    if conditions != 0 and not check(conditions, bound.words, bound.nulls):
+        return False
+    g = 0
+    while tested >> g != 0:
+        if (tested >> g) & 1 and _is_forbidden(check, stacks, program, bound, g, key):
+            return False
+        g += 1
+    return True
+
+
+@nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True)
+def _forbids(check: Any, stacks: Stacks, program: Program, bound: Bound, g: int, root: int) -> bool:
+    """Whether a row in the gap of negation g forbids what is bound."""
+    negation = program.negations[g]
+    place = negation[N_PLACE]
+    if not (stacks.rows[root, BITS] >> (place if place != NONE else len(program.word_place))) & 1:
+        return False
+    if negation[N_FREE] == 1:
+        return True
+    _load(stacks, program, bound, place, root)
+    out = check(negation[N_CONDITIONS], bound.words, bound.nulls)
+    if negation[N_LENT] == 1:
+        _load(stacks, program, bound, place, bound.row[negation[N_GAP]])
+    return out
+
+
+@nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True)
+def _forbids_first(check: Any, stacks: Stacks, program: Program, bound: Bound, own: int, root: int) -> bool:
+    """Whether a row forbids by negation `own` what is bound, and by none before it: it must not be counted twice."""
+    for g in range(own):
+        if program.negations[g, N_GAP] == program.negations[own, N_GAP] and _forbids(check, stacks, program, bound, g, root):
+            return False
+    return _forbids(check, stacks, program, bound, own, root)
+
+
+@nb.njit(nb.types.Tuple((GRID, s.integer))(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer, GRID, s.integer), cache=True)
+def _search(
+    check: Any, stacks: Stacks, program: Program, bound: Bound, start: int, root: int, out: np.ndarray, found: int
+) -> tuple[np.ndarray, int]:
+    """Add the sequences that a row is in at positive place `start`, or, from the number of positive places on, in the gap of."""
+    rows, steps, at = stacks.rows, program.steps[start], bound.row
+    n, key, depth, own = len(at), rows[root, KEY], program.counts[start], start - len(at)
+    at[:] = NONE
+    lent = own >= 0 and program.negations[own, N_LENT] == 1 and program.negations[own, N_FREE] == 0
+    trailing = own >= 0 and program.negations[own, N_GAP] == n
+    if own < 0:
+        at[start] = root
+        _load(stacks, program, bound, program.positive[start], root)
+    elif program.negations[own, N_PLACE] != NONE and not lent:
+        _load(stacks, program, bound, program.negations[own, N_PLACE], root)
+    cursor, barrier = np.full(depth + 1, NONE, np.int64), np.full(depth + 1, NONE, np.int64)
+    everything = (1 << len(program.negations)) - 1
+    k, enter = 0, True
+    while k >= 0:
+        if k == depth:
+            fine = depth > 0 or _holds(check, stacks, program, bound, 0, everything, key)
+            if fine and (own < 0 or _forbids_first(check, stacks, program, bound, own, root)):
+                if found == len(out):
+                    out = np.concatenate((out, np.empty_like(out)))
+                out[found] = at
+                found += 1
+            k, enter = k - 1, False
+            continue
+        place, way, j = steps[k, AT], steps[k, WAY], steps[k, INDEX]
+        reference = root
+        if 0 <= place - way < n and at[place - way] != NONE:
+            reference = at[place - way]
+        if enter:
+            cursor[k] = _newest(stacks, bound, steps[k, PROBE:], j, key)
+            gap = place if way > 0 else place + 1
+            barrier[k] = _barrier(stacks, program, bound, gap, key, reference, way) if 0 < gap < n else NONE
+        local = stacks.indexes[j, LOCAL]
+        if way > 0:
+            row = _behind(stacks, cursor[k], local, key, reference, rows[root, TS] + program.within, barrier[k])
+        else:
+            newest = root if trailing or at[n - 1] == NONE else at[n - 1]
+            row = _ahead(stacks, cursor[k], local, key, reference, rows[newest, TS] - program.within, barrier[k])
+        at[place] = row
+        if row == NONE:
+            k, enter = k - 1, False
+            continue
+        cursor[k] = stacks.links[row, local]
+        _load(stacks, program, bound, program.positive[place], row)
+        enter = _holds(check, stacks, program, bound, steps[k, CONDITIONS], steps[k, TESTED], key)
+        k += enter
+    return out, found
+
+
+@nb.njit(BOUND(PROGRAM, STACKS, s.integer), cache=True)
+def _nothing_bound(program: Program, stacks: Stacks, width: int) -> Bound:
+    n = len(program.positive)
+    return Bound(
+        np.full(n, NONE, np.int64),
+        np.zeros(width, np.int64),
+        np.zeros(width, np.bool_),
+        np.zeros(stacks.indexes.shape[1], np.int64),
+    )
+
+
+@nb.njit(nb.types.Tuple((GRID, s.INTS))(CHECK, STACKS, PROGRAM, s.ints, s.ints, s.ints), cache=True)
+def change(
+    check: Any, stacks: Stacks, program: Program, words: np.ndarray, chosen: np.ndarray, sign: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows come (sign > 0) and go, one after the other: the sequences that this makes (+1) and unmakes (-1), in that order.
+
+    A row that comes at a negated place unmakes the sequences around it that nothing else forbids, one that goes makes them again.
+    `words` are those that never change.
+    """
+    n, places = len(program.positive), len(program.word_place)
+    out, found = np.empty((64, n), np.int64), 0
+    signs = np.empty(64, np.int64)
+    bound = _nothing_bound(program, stacks, len(words))
+    bound.words[:] = words
+    for i in range(len(chosen)):
+        row, comes = chosen[i], sign[i] > 0
+        for phase in range(2):
+            negative = (phase == 0) == comes  # what comes forbids before it takes part; what goes takes part before it forbids
+            if comes and not negative:
+                link(stacks, row)
+            was = found
+            for start in range(n if negative else 0, n + len(program.negations) if negative else n):
+                place = program.positive[start] if start < n else program.negations[start - n, N_PLACE]
+                if (stacks.rows[row, BITS] >> (place if place != NONE else places)) & 1:
+                    out, found = _search(check, stacks, program, bound, start, row, out, found)
+            if not comes and not negative:
+                unlink(stacks, row)
+            if len(out) > len(signs):
+                signs = np.concatenate((signs, np.empty(len(out) - len(signs), np.int64)))
+            signs[was:found] = -1 if negative == comes else 1
+    return out[:found], signs[:found]

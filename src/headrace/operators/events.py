@@ -1,0 +1,88 @@
+"""The events of a pattern in memory: room for rows, and the chains that link them (kernels/stacks)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.kernels import stacks
+from headrace.kernels.purging import purgeable
+from headrace.operators.sequences import Search
+
+
+class Events:
+    """Rows by number. A number is given again once its row is gone."""
+
+    def __init__(self, search: Search) -> None:
+        """None yet."""
+        self.search = search
+        self.live = 0
+        self._words = len(search.plan.vectors)
+        self._rows = np.zeros((16, stacks.WORDS + self._words), np.int64)
+        self._links = np.full((16, 2 * max(1, 1 + int(search.indexes[:, stacks.LOCAL].max()))), stacks.NONE, np.int64)
+        self._last = np.full((len(search.indexes), 32), stacks.NONE, np.int64)
+        self._free = np.arange(15, -1, -1, dtype=np.int64)
+        self.there = np.zeros(16, np.bool_)
+
+    @property
+    def rows(self) -> np.ndarray:
+        """One line per number: order key, key, places, which words are NULL, words."""
+        return self._rows
+
+    @property
+    def state(self) -> stacks.Stacks:
+        """As the kernels take it."""
+        return stacks.Stacks(self._rows, self._links, self._last, self.search.indexes)
+
+    def add(
+        self, keys: tuple[np.ndarray, ...], key: np.ndarray, bits: np.ndarray, words: np.ndarray, nulls: np.ndarray
+    ) -> np.ndarray:
+        """Make room for rows and give their numbers. They are not linked yet."""
+        n = len(key)
+        self._grow(n)
+        chosen, self._free = self._free[len(self._free) - n :][::-1].copy(), self._free[: len(self._free) - n]
+        for column, values in zip((stacks.TS, stacks.HIGH, stacks.LOW, stacks.SUB), keys, strict=True):
+            self._rows[chosen, column] = values
+        self._rows[chosen, stacks.KEY], self._rows[chosen, stacks.BITS], self._rows[chosen, stacks.NULLS] = key, bits, nulls
+        self._rows[chosen, stacks.WORDS :] = words
+        self.there[chosen] = True
+        self.live += n
+        return chosen
+
+    def _grow(self, more: int) -> None:
+        if more > len(self._free):
+            size = len(self._rows)
+            new = max(2 * size, size + more)
+            self._rows = np.concatenate((self._rows, np.zeros((new - size, self._rows.shape[1]), np.int64)))
+            self._links = np.concatenate((self._links, np.full((new - size, self._links.shape[1]), stacks.NONE, np.int64)))
+            self.there = np.concatenate((self.there, np.zeros(new - size, np.bool_)))
+            self._free = np.concatenate((np.arange(new - 1, size - 1, -1, dtype=np.int64), self._free))
+        if self.live + more > self._last.shape[1]:
+            size = self._last.shape[1]
+            while size < 2 * (self.live + more):
+                size *= 2
+            self._last = np.full((len(self._last), size), stacks.NONE, np.int64)
+            self.link(np.flatnonzero(self.there))
+
+    def link(self, chosen: np.ndarray) -> None:
+        """Link rows that are not linked."""
+        keys = self._rows[chosen]
+        order = np.lexsort((keys[:, stacks.SUB], keys[:, stacks.LOW], keys[:, stacks.HIGH], keys[:, stacks.TS]))
+        stacks.link_all(self.state, chosen[order])
+
+    def free(self, chosen: np.ndarray) -> None:
+        """Rows that are no longer linked are gone."""
+        self.there[chosen] = False
+        self.live -= len(chosen)
+        self._free = np.concatenate((self._free, chosen))
+
+    def purge(self, frontier: np.ndarray, oldest: int) -> np.ndarray:
+        """Let go of all that can be in no sequence, nor forbid one, any more. `frontier` is that of every place."""
+        search, out = self.search, np.empty(self.live, np.int64)
+        count = purgeable(
+            self.state, search.base, search.program.positive, search.program.negations, frontier, search.spec.within, oldest,
+            np.zeros(len(self._rows), np.bool_), out,
+        )  # fmt: skip
+        gone = out[:count]
+        stacks.unlink_all(self.state, gone)
+        self.free(gone)
+        return gone

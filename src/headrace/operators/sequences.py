@@ -1,0 +1,223 @@
+"""A pattern as the search takes it: where a search goes next, by which index, and what it tests there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numba as nb
+import numpy as np
+import pyarrow as pa
+
+from headrace.errors import QueryError
+from headrace.kernels import sequences as kernel
+from headrace.kernels import signatures as s
+from headrace.kernels import stacks
+from headrace.kernels.hashing import hash_columns
+from headrace.operators.compiled import Slot, compile_expression
+from headrace.stages.pattern_program import ANY_ROW
+
+if TYPE_CHECKING:
+    from headrace.stages.pattern_program import Negation, Sequencing
+
+MOST_BITS = 62  # places, conditions, negations and words are bits of one int64 each
+Columns = tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Plan:
+    """All indexes that searches use, and what each needs of a row."""
+
+    spec: Sequencing
+    vectors: list[int] = field(default_factory=list)  # whose words rows have
+    indexes: dict[tuple[int, Columns], int] = field(default_factory=dict)  # (place, words by column) -> number
+
+    def __post_init__(self) -> None:
+        """Every place has an index by key alone."""
+        self.vectors += dict.fromkeys(w.vector for place in self.spec.places for w in place.words)
+        for what in (self.vectors, self.spec.places, self.spec.conditions, self.spec.negations):
+            if len(what) > MOST_BITS:
+                raise QueryError(f"a pattern has at most {MOST_BITS} places, conditions and values that they compare")
+        for place in range(self.places):
+            self.index(place, ())
+        if any(n.place == ANY_ROW for n in self.spec.negations):
+            self.index(self.places, ())
+
+    @property
+    def places(self) -> int:
+        """How many, negated ones included; one more stands for any row."""
+        return len(self.spec.places)
+
+    def index(self, place: int, columns: Columns) -> int:
+        """The index of the rows of a place by key and these words."""
+        return self.indexes.setdefault((place, columns), len(self.indexes))
+
+    def column(self, place: int, word: int) -> int:
+        """Which word of a row is a word of a place."""
+        return self.vectors.index(self.spec.places[place].words[word].vector)
+
+    def position(self, place: int, word: int) -> int:
+        """Where a word of a place stands among those of all places."""
+        return sum(len(p.words) for p in self.spec.places[:place]) + word
+
+    @property
+    def width(self) -> int:
+        """How many words all places have."""
+        return sum(len(p.words) for p in self.spec.places)
+
+    def probe(self, place: int, bound: set[int]) -> tuple[int, list[int]]:
+        """The index that finds the rows of a place which equal what is bound, and where its words are among those bound."""
+        found: dict[int, int] = {}
+        for terms in self.spec.equal:
+            own = [k for p, k in terms if p == place]
+            other = [(p, k) for p, k in terms if p in bound and p != place]
+            if own and other:
+                found.setdefault(self.column(place, own[0]), self.position(*other[0]))
+        columns = tuple(sorted(found))
+        return self.index(place, columns), [found[c] for c in columns]
+
+    def table(self) -> np.ndarray:
+        """The indexes as the kernel has them. Rows of one stream never use one pair of links twice."""
+        most = max((len(columns) for _, columns in self.indexes), default=0)
+        out = np.zeros((len(self.indexes), stacks.FIRST + max(most, 1)), np.int64)
+        used: list[set[int]] = []
+        for j, (place, columns) in enumerate(self.indexes):
+            mine = set(self._sources(place))
+            local = next(i for i in range(len(used) + 1) if i == len(used) or not used[i] & mine)
+            if local == len(used):
+                used.append(set())
+            used[local] |= mine
+            out[j, : stacks.FIRST + len(columns)] = (place, local, len(columns), *columns)
+        return out
+
+    def _sources(self, place: int) -> tuple[int, ...]:
+        if place < self.places:
+            return self.spec.places[place].sources
+        return tuple(i for p in self.spec.places for i in p.sources)
+
+
+class Search:
+    """What the kernel needs of a pattern, once."""
+
+    def __init__(self, spec: Sequencing) -> None:
+        """Compile the conditions and plan every search."""
+        self.spec, self.plan = spec, Plan(spec)
+        self.check, self.words = _compile(self.plan)
+        n = len(spec.positive)
+        starts = [self._steps(start) for start in range(n + len(spec.negations))]
+        negations = [self._negation(negation) for negation in spec.negations]
+        self.indexes = self.plan.table()
+        room = self.indexes.shape[1]
+        steps = np.zeros((len(starts), max(1, *(len(some) for some in starts)), kernel.PROBE + room), np.int64)
+        for start, some in enumerate(starts):
+            for k, step in enumerate(some):
+                steps[start, k, : len(step)] = step
+        table = np.zeros((len(negations), kernel.N_PROBE + room), np.int64)
+        for g, negation in enumerate(negations):
+            table[g, : len(negation)] = negation
+        self.program = kernel.Program(
+            steps, np.array([len(some) for some in starts], np.int64), table, np.array(spec.positive, np.int64),
+            *self._words(), spec.within,
+        )  # fmt: skip
+
+    def _words(self) -> tuple[np.ndarray, np.ndarray]:
+        places = self.spec.places
+        most = max((len(p.words) for p in places), default=0) + 1
+        where, column = (np.full((len(places), most), stacks.NONE, np.int64) for _ in range(2))
+        for p, place in enumerate(places):
+            for k in range(len(place.words)):
+                where[p, k], column[p, k] = self.plan.position(p, k), self.plan.column(p, k)
+        return where, column
+
+    def _steps(self, start: int) -> list[list[int]]:
+        """Forward from the start, then backward; each with all that can be tested once it is bound."""
+        spec, positive = self.spec, self.spec.positive
+        n = len(positive)
+        negation = spec.negations[start - n] if start >= n else None
+        own = set(spec.checked)
+        if negation is None:
+            bound, order = {positive[start]}, [(q, 1) for q in range(start + 1, n)] + [(q, -1) for q in range(start - 1, -1, -1)]
+        else:
+            explicit = negation.place != ANY_ROW and negation.place not in positive
+            bound = {negation.place} if explicit else set()
+            own |= set(negation.conditions) if explicit else set()
+            order = [(q, 1) for q in range(negation.gap, n)] + [(q, -1) for q in range(negation.gap - 1, -1, -1)]
+        done: set[int] = set()
+        tested: set[int] = set()
+        out = []
+        for q, way in order:
+            place = positive[q]
+            index, words = self.plan.probe(place, bound)
+            bound = bound | {place}
+            conditions = {k for k in own - done if set(spec.conditions[k].places) <= bound}
+            negations = {g for g, neg in enumerate(spec.negations) if g not in tested and self._testable(neg, bound)}
+            done |= conditions
+            tested |= negations
+            out.append([q, way, index, _bits(conditions), _bits(negations), *words])
+        return out
+
+    def _testable(self, negation: Negation, bound: set[int]) -> bool:
+        """Whether all that a negation needs is bound. One without conditions between two events is a barrier instead."""
+        positive, gap = self.spec.positive, negation.gap
+        if 0 < gap < len(positive):
+            needed = {positive[gap - 1], positive[gap]}
+            if not negation.conditions:
+                return False
+        else:
+            needed = set(positive)
+        for k in negation.conditions:
+            needed |= set(self.spec.conditions[k].places) - {negation.place}
+        return needed <= bound
+
+    def _negation(self, negation: Negation) -> list[int]:
+        place = self.plan.places if negation.place == ANY_ROW else negation.place
+        words: list[int] = []
+        index = self.plan.index(place, ())
+        if negation.conditions:
+            known = {p for k in negation.conditions for p in self.spec.conditions[k].places} - {negation.place}
+            index, words = self.plan.probe(place, known)
+        lent = negation.place in self.spec.positive
+        return [negation.place, negation.gap, index, _bits(set(negation.conditions)), not negation.conditions, lent, *words]
+
+    @property
+    def base(self) -> np.ndarray:
+        """Of every place, and of any row, the index by key alone."""
+        every = [self.plan.indexes.get((p, ()), stacks.NONE) for p in range(self.plan.places + 1)]
+        return np.array(every, np.int64)
+
+    def change(self, state: stacks.Stacks, rows: np.ndarray, sign: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows come and go: the sequences that this makes and unmakes."""
+        return kernel.change(self.check, state, self.program, self.words, rows, sign)
+
+
+def _bits(numbers: set[int]) -> int:
+    return sum(1 << i for i in numbers)
+
+
+def _compile(plan: Plan) -> tuple[Any, np.ndarray]:
+    """One function for all conditions, and the words that strings in them are."""
+    spec, width = plan.spec, plan.width
+    every = [(p, k, word) for p, place in enumerate(spec.places) for k, word in enumerate(place.words)]
+    columns = {("", f"w{p}_{k}"): Slot(word.type, plan.position(p, k)) for p, k, word in every}
+    functions: list[Any] = []
+    texts: list[str] = []
+    for condition in spec.conditions:
+        room = {("", "#"): Slot("BIGINT", width + len(texts) - 1)} if texts else {}
+        found = compile_expression(condition.expr, {**columns, **room})
+        functions.append(found.truth)
+        texts += [text for _, text in found.strings]
+    words = np.zeros(max(1, width + len(texts)), np.int64)
+    if texts:
+        words[width:] = hash_columns([pa.array(texts)], len(texts))[1].view(np.int64)
+    return _all_of(tuple(functions)), words
+
+
+@lru_cache(maxsize=256)
+def _all_of(functions: tuple[Any, ...]) -> Any:
+    lines = ["def check(chosen, values, nulls):"]
+    for i in range(len(functions)):
+        lines += [f"    if (chosen >> {i}) & 1 and not f{i}(values, nulls):", "        return False"]
+    scope: dict[str, Any] = {f"f{i}": f for i, f in enumerate(functions)}
+    exec("\n".join([*lines, "    return True"]), scope)
+    return nb.njit(s.boolean(s.integer, s.ints, s.flags))(scope["check"])

@@ -1,0 +1,142 @@
+"""When the results of a pattern may leave under EMIT FINAL: what the frontiers of its units decide (decisions/0013)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from headrace.oracle.admission import Outcome
+from headrace.oracle.patterns import Choice, Found, Results, choices_of, is_told, shown, units, units_below
+from headrace.plan.nodes import Node, base_streams, retracts, settles
+from headrace.plan.patterns import Pattern, Selection
+from headrace.plan.query import Emit
+from headrace.plan.stream import Stream
+from headrace.plan.time import END_OF_TIME, START_OF_TIME
+from headrace.testing.rows import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far each unit is: rows before `frontier` have come; before `order`, all that can stand in front of a row that has."""
+
+    frontier: tuple[int, ...]
+    order: tuple[int, ...]
+
+
+def strict_reach(node: Pattern, outcomes: Mapping[str, Outcome]) -> Reach:
+    """By the frontiers of the streams below each unit; the results of some steps come to be known later than their time."""
+    frontiers = tuple(_frontier(unit, outcomes) for unit in units(node))
+    return Reach(frontiers, frontiers)
+
+
+def full_reach(node: Pattern, outcomes: Mapping[str, Outcome]) -> Reach:
+    """One stream in order has nothing left that stands before what has come: its results may leave one tick earlier."""
+    strict = strict_reach(node, outcomes)
+    if len(units(node)) > 1 or len(base_streams(units(node)[0])) > 1 or settles(units(node)[0]):
+        return strict
+    return Reach(strict.frontier, (outcomes[base_streams(node)[0].name].final_before,))
+
+
+def _frontier(unit: Node, outcomes: Mapping[str, Outcome]) -> int:
+    return min(outcomes[stream.name].frontier for stream in base_streams(unit)) - settles(unit)
+
+
+def decided(node: Pattern, found: Found, outcomes: Mapping[str, Outcome], emit: Emit) -> tuple[Results, Results]:
+    """The results that must have left, and those that may have."""
+    choices = sorted(choices_of(node, found), key=lambda c: c.key)
+    out = []
+    for reach, precise in ((strict_reach(node, outcomes), False), (full_reach(node, outcomes), True)):
+        if emit is Emit.FINAL_IN_ORDER:
+            leave = _in_order(node, choices, reach, precise)
+        else:
+            leave = [c for c in choices if not c.forbidden and is_decided(node, c, reach)]
+        out.append(shown(node, found, leave))
+    return out[0], out[1]
+
+
+def _in_order(node: Pattern, choices: Sequence[Choice], reach: Reach, precise: bool) -> list[Choice]:
+    """One after the other, as far as all units are, and up to the first that is not decided."""
+    out = []
+    for choice in choices:
+        if min(reach.order) <= choice.last:
+            break
+        if _is_dead(node, choice, reach, precise):
+            continue
+        if choice.forbidden or not is_decided(node, choice, reach):
+            break
+        out.append(choice)
+    return out
+
+
+def _is_dead(node: Pattern, choice: Choice, reach: Reach, precise: bool) -> bool:
+    """Whether an event forbids it that is not taken back any more: its unit is past it or, at the latest, past the whole gap."""
+    every = units(node)
+    for event in choice.forbidden:
+        end = max(choice.last, choice.first + node.within)
+        settled = reach.frontier[event.unit] > (event.key[0] if precise else end)
+        if not retracts(every[event.unit]) or event.key[0] <= choice.last or settled:
+            return True
+    return False
+
+
+def is_decided(node: Pattern, choice: Choice, reach: Reach) -> bool:
+    """Whether no event that may still come, or be taken back, can change it."""
+    every = units(node)
+
+    def past(place: int, ts: int, how: tuple[int, ...] = reach.order) -> bool:
+        return all(how[every.index(unit)] > ts for unit in units_below(node.places[place].input))
+
+    for i, place in enumerate(node.places):
+        after = min((p for p in node.positive if p > i), default=None)
+        if place.negated and after is None and not past(i, choice.first + node.within, reach.frontier):
+            return False
+        if (place.negated or place.repeated) and not past(i, choice.last if after is None else choice.events[after].key[0]):
+            return False
+    for event in choice.ordered:
+        if retracts(every[event.unit]) and reach.order[event.unit] <= event.key[0]:
+            return False
+    match node.selection:
+        case Selection.NEXT:
+            return all(past(i, choice.events[i].key[0]) for i in node.positive[1:])
+        case Selection.STRICT:
+            return len(choice.ordered) == 1 or min(reach.order) > choice.last
+    return True
+
+
+class Slack:
+    """The door of USING KSLACK: rows of all streams wait until the largest time of any is more than K past them."""
+
+    def __init__(self, streams: Sequence[Stream]) -> None:
+        self.streams = {stream.name: stream for stream in streams}
+        self.bound = START_OF_TIME
+        self.rows: dict[str, list[tuple[tuple[int, ...], Row]]] = {name: [] for name in self.streams}
+
+    def push(self, outcomes: Mapping[str, Outcome], now: int) -> None:
+        """Rows behind what has been taken are late for the query; the clock moves at the end of the batch."""
+        seen = []
+        for name, outcome in outcomes.items():
+            ahead = self.streams[name].ahead
+            self.rows[name] += [(e.key, e.row) for e in outcome.admitted if e.key[0] >= self.bound]
+            seen += [e.key[0] for e in outcome.admitted if ahead is None or e.key[0] <= now + ahead]
+        delays = [s.delay for s in self.streams.values()]
+        slack = max((d for d in delays if isinstance(d, int)), default=0)
+        if seen and all(isinstance(d, int) for d in delays):
+            self.bound = max(self.bound, max(seen) - slack)
+        if all(o.frontier == END_OF_TIME for o in outcomes.values()):
+            self.bound = END_OF_TIME
+
+    @property
+    def taken(self) -> dict[str, list[tuple[tuple[int, ...], Row]]]:
+        """What has been waited for."""
+        return {name: [pair for pair in rows if pair[0][0] < self.bound] for name, rows in self.rows.items()}
+
+    def released(self, node: Pattern, found: Found) -> Results:
+        """The results over the rows taken, in order, up to the first that a negation may still forbid."""
+        out = []
+        for choice in sorted(choices_of(node, found), key=lambda c: c.key):
+            if choice.forbidden:
+                continue
+            if not is_told(node, choice, self.bound):
+                break
+            out.append(choice)
+        return shown(node, found, out)

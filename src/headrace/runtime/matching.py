@@ -1,0 +1,322 @@
+"""Patterns in a bucket: which results a batch makes and unmakes, when they leave, and which events are let go.
+
+Events are linked as they come, late ones where they belong (operators/events), so a batch costs what it changes: a positive event
+finds the sequences that it is part of, a negated one those that it lies in. Final events are kept in the reservoir, open ones in
+the zone of the processor; what is linked is built again from both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.changes.changes import Changes
+from headrace.kernels import stacks
+from headrace.kernels.codes import NULL
+from headrace.kernels.hashing import pair_hashes, place_hashes
+from headrace.operators.events import Events
+from headrace.operators.metrics import MetricColumn, kept_to_arrow
+from headrace.operators.sequences import Search
+from headrace.plan.query import Emit
+from headrace.plan.time import END_OF_TIME, START_OF_TIME
+from headrace.runtime.holding import Held, Ready, consolidate, watches
+from headrace.runtime.kept import Kept
+from headrace.runtime.zone import empty_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from headrace.runtime.reservoir import ChunkCache, ChunkStore
+    from headrace.runtime.rows import Layout, Rows
+    from headrace.runtime.tables import KeyTable
+    from headrace.stages.pattern_program import PatternProgram, Sequencing
+    from headrace.stages.program import Stage
+
+Results = list[tuple[str, Changes]]
+KEYS = (stacks.TS, stacks.HIGH, stacks.LOW, stacks.SUB)
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """How far time is: the clock before a batch and after it, and after it the frontier of every source."""
+
+    clock: int
+    next_clock: int
+    sources: tuple[int, ...]
+    final_before: int  # of all sources together
+
+    @property
+    def frontier(self) -> int:
+        """That of all sources together."""
+        return min(self.sources)
+
+
+class Matching:
+    """The pattern of one stage in one bucket."""
+
+    def __init__(
+        self, stage: Stage, spec: Sequencing, layout: Layout, tables: list[KeyTable], store: ChunkStore, cache: ChunkCache,
+        owner: Hashable, chunk_rows: int,
+    ) -> None:  # fmt: skip
+        """Nothing has come."""
+        self.stage, self.spec, self.layout, self.tables = stage, spec, layout, tables
+        self.search = Search(spec)
+        self.events = Events(self.search)
+        self.kept = Kept(layout, store, cache, owner, chunk_rows, 0, places=3)
+        self.number = np.zeros(0, np.int64)  # per event: that of its row in `kept`, -1 while it is open
+        self.at = np.zeros(0, np.int64)  # per event of a batch: where its row is
+        self.open = np.zeros(0, np.int64)  # per row of the zone: its event; -1 if it was let go
+        self.watches = watches(spec)
+        n = len(spec.positive)
+        self.told = Held.none(n, 1)  # CHANGES: results that are told when the clock is past the end of their window
+        self.final = Held.none(n, len(self.watches))  # FINAL: results that something may still undo
+        self.ready = Ready()  # IN ORDER: final results that wait for those before them
+        self.patience = 4  # events are looked through when one in so many is new; 0: always
+        self._fresh = 0
+
+    @property
+    def stored(self) -> int:
+        """How many events are in memory."""
+        return self.events.live
+
+    @property
+    def held(self) -> int:
+        """How many results wait."""
+        return len(self.told) + len(self.final) + len(self.ready)
+
+    def _emits(self, emit: Emit) -> list[PatternProgram]:
+        return [p for p in self.stage.patterns if p.emit is emit]
+
+    # ---- a batch --------------------------------------------------------------------------------------------------
+
+    def run(self, old: Rows, new: Rows, removed: np.ndarray, is_new: np.ndarray, final: int, passed: Passed) -> Results:
+        """What leaves because of a batch, of which the first `final` rows are final now. Under K-slack only those have come."""
+        come = is_new if self.spec.slack is None else np.arange(len(new)) < final
+        gone = self.open[removed]
+        gone = gone[gone >= 0]
+        chosen = self._add(new, np.flatnonzero(come))
+        places = np.full(len(new), -1, np.int64)
+        places[~is_new] = self.open[~removed]
+        places[come] = chosen
+        rows = np.concatenate((gone, chosen))
+        signs = np.concatenate((np.full(len(gone), -1, np.int64), np.ones(len(chosen), np.int64)))
+        made, unmade = consolidate(*self.search.change(self.events.state, rows, signs))
+        out = self._out(made, unmade, _Zone(self, new, places, old, removed), passed)
+        self.open = places
+        self.events.free(gone)
+        return out
+
+    def _add(self, rows: Rows, at: np.ndarray) -> np.ndarray:
+        """Put rows into memory. Gives their numbers."""
+        n, some = len(at), rows.take(at)
+        bits = np.full(n, 1 << len(self.spec.places), np.int64)
+        for p, place in enumerate(self.spec.places):
+            code = self.layout.codes[place.live]
+            fits = np.ones(n, np.bool_) if code is None else some.columns[code] == 0
+            bits |= fits.astype(np.int64) << p
+        vectors = self.search.plan.vectors
+        words, nulls = np.zeros((n, len(vectors)), np.int64), np.zeros(n, np.int64)
+        for i, vector in enumerate(vectors):
+            words[:, i] = some.columns[self.layout.values[vector][0]]
+            code = self.layout.codes[vector]
+            if code is not None:
+                nulls |= (some.columns[code] >= NULL).astype(np.int64) << i
+        key = np.zeros(n, np.int64) if self.spec.key is None else some.columns[self.spec.key].astype(np.int64)
+        chosen = self.events.add((some.ts, some.high, some.low, _subs(some)), key, bits, words, nulls)
+        if len(self.number) < len(self.events.rows):
+            self.number = np.concatenate((self.number, np.zeros(len(self.events.rows) - len(self.number), np.int64)))
+        self.number[chosen] = -1
+        self._fresh += n
+        return chosen
+
+    def _out(self, made: np.ndarray, unmade: np.ndarray, zone: _Zone, passed: Passed) -> Results:
+        out: Results = []
+        changes = self._emits(Emit.CHANGES)
+        if changes:
+            take_back, say = self._changed(made, unmade, passed)
+            out += zone.results(changes, take_back, -1) + zone.results(changes, say, 1)
+        at_once, in_order = self._emits(Emit.FINAL), self._emits(Emit.FINAL_IN_ORDER)
+        if at_once or in_order:
+            done = self._decided(made, unmade, passed)
+            out += zone.results(at_once, done, 1)
+            self.ready.add(zone.results(in_order, done, 1))
+            out += self.ready.release(before_lag(passed.final_before, self.spec))
+        return out
+
+    def _changed(self, made: np.ndarray, unmade: np.ndarray, passed: Passed) -> tuple[np.ndarray, np.ndarray]:
+        """What is taken back, and what is said. A negation at the end is known to be when the window is over."""
+        if not self.spec.trailing:
+            return unmade, made
+        new, gone = self._ends(made), self._ends(unmade)
+        early = new >= passed.clock
+        self.told.remove(unmade[gone >= passed.clock])
+        self.told.add(made[early], new[early][:, None])
+        say = np.concatenate((made[~early], self.told.release(np.array([passed.next_clock], np.int64))))
+        return unmade[gone < passed.clock], say
+
+    def _decided(self, made: np.ndarray, unmade: np.ndarray, passed: Passed) -> np.ndarray:
+        """The results that nothing can undo any more."""
+        if not self.watches:
+            return made
+        self.final.remove(unmade)
+        rows = self.events.rows
+        times = [self._ends(made) if w.at is None else rows[made[:, w.at], stacks.TS] for w in self.watches]
+        self.final.add(made, np.stack(times, axis=1))
+        alone = len(passed.sources) == 1  # then what comes at its frontier stands behind all that is there
+        bounds = [
+            passed.final_before if alone and w.at is not None else min(passed.sources[i] for i in w.sources) for w in self.watches
+        ]
+        return self.final.release(np.array(bounds, np.int64))
+
+    def _ends(self, sequences: np.ndarray) -> np.ndarray:
+        return self.events.rows[sequences[:, 0], stacks.TS] + self.spec.within
+
+    # ---- state ----------------------------------------------------------------------------------------------------
+
+    def settle(self, rows: Rows, final: int, passed: Passed) -> list[list[np.ndarray]]:
+        """The first rows are final; events that no result can need any more are gone. Gives the columns of rows that are."""
+        purged = self._purge(passed)
+        events = self.open[:final]
+        there = np.flatnonzero(events >= 0)
+        first = self.kept.reservoir.count
+        self.kept.append(rows, there, rows.high, rows.low, _subs(rows))
+        self.number[events[there]] = first + np.arange(len(there))
+        gone = [rows.slice(0, final).take(np.flatnonzero(events < 0)).columns] if len(there) < final else []
+        self.open = self.open[final:]
+        return gone + self._forget() if purged else gone
+
+    def _purge(self, passed: Passed) -> bool:
+        if self.patience and self._fresh * self.patience < self.events.live:
+            return False
+        self._fresh = 0
+        frontier = [min(passed.sources[i] for i in place.sources) for place in self.spec.places]
+        oldest = max(START_OF_TIME, passed.frontier - self.spec.within)
+        oldest = END_OF_TIME if passed.frontier == END_OF_TIME else oldest
+        self.events.purge(np.array(frontier, np.int64), oldest)
+        self.open[(self.open >= 0) & ~self.events.there[self.open]] = -1
+        return True
+
+    def _forget(self) -> list[list[np.ndarray]]:
+        """Rows of the reservoir whose events are gone."""
+        live = np.flatnonzero(self.events.there)
+        number = self.number[live]
+        live, number = live[number >= 0], number[number >= 0]
+        oldest = int(number.min()) if len(number) else self.kept.reservoir.count
+        gone = self.kept.drop_before(oldest)
+        if not self.kept.is_full or 2 * len(live) > self.kept.reservoir.count - self.kept.oldest:
+            return gone
+        needed = np.zeros(self.kept.reservoir.count - self.kept.oldest, np.bool_)
+        needed[number - self.kept.oldest] = True
+        order = np.argsort(number)
+        gone += self.kept.compact(needed)
+        self.number[live[order]] = self.kept.oldest + np.arange(len(live))
+        return gone
+
+    def dump(self) -> dict[str, Any]:
+        """The state, as arrays. Events are known by the place of their row: those of the reservoir first, then the open ones."""
+        place = np.full(len(self.number), -1, np.int64)
+        here = np.flatnonzero(self.events.there)
+        place[here] = self.number[here] - self.kept.oldest
+        there = np.flatnonzero(self.open >= 0)
+        place[self.open[there]] = self.kept.reservoir.count - self.kept.oldest + there
+        out = {f"pattern.{k}": v for k, v in self.kept.dump().items()} | {"pattern.fresh": self._fresh}
+        for name, held in (("told", self.told), ("final", self.final)):
+            out |= {f"pattern.{name}": place[held.sequences], f"pattern.{name}_until": held.until}
+        return out | {f"ready.{k}": v for k, v in self.ready.dump().items()}
+
+    def load(self, state: dict[str, Any], ready: dict[str, Any], zone: Rows) -> None:
+        """What was dumped, after the tables and the zone are there."""
+        fresh = state.pop("fresh")
+        parts = {name: (state.pop(name), state.pop(f"{name}_until")) for name in ("told", "final")}
+        self.kept.load(state)
+        self.ready = Ready.load(ready)
+        ts, columns = self.kept.rows()
+        kept = _as_rows(ts, columns)
+        events = self._add(kept, np.arange(len(ts)))
+        self.number[events] = self.kept.oldest + np.arange(len(ts))
+        self.open = np.full(len(zone), -1, np.int64)
+        if self.spec.slack is None:
+            self.open = self._add(zone, np.arange(len(zone)))
+        events = np.concatenate((events, self.open))
+        self._fresh = fresh
+        self.events.link(events[events >= 0])
+        for name, (places, until) in parts.items():
+            setattr(self, name, Held(events[places].reshape(places.shape), until))
+
+
+@dataclass(slots=True)
+class _Zone:
+    """Where the values of events are in a batch: in the reservoir, in the zone, or in what was taken out of it."""
+
+    owner: Matching
+    new: Rows
+    events: np.ndarray  # of the rows of the zone
+    old: Rows
+    removed: np.ndarray
+
+    def results(self, programs: list[PatternProgram], sequences: np.ndarray, sign: int) -> Results:
+        """Sequences as rows of every query."""
+        if not len(sequences) or not programs:
+            return []
+        rows = self.owner.events.rows
+        keys = [[rows[sequences[:, q], c] for c in KEYS] for q in range(sequences.shape[1])]
+        ts, high, low, sub = keys[-1]
+        if len(keys) > 1:
+            place = place_hashes(*keys[0])
+            for other in keys[1:-1]:
+                place = pair_hashes(place, place_hashes(*other))
+            sub = pair_hashes(place, sub)
+        signs = np.full(len(sequences), sign, np.int8)
+        numbers = self._numbers(sequences)
+        return [(p.query, Changes(signs, ts, high, low, self._values(p, numbers), sub)) for p in programs]
+
+    def _numbers(self, sequences: np.ndarray) -> np.ndarray:
+        """The numbers by which `kept` finds rows: those of the zone follow its own, then come those that were taken out."""
+        owner = self.owner
+        if len(owner.at) < len(owner.number):
+            owner.at = np.full(len(owner.number), -1, np.int64)
+        count, at = owner.kept.reservoir.count, owner.at
+        there = np.flatnonzero(self.events >= 0)
+        at[self.events[there]] = count + there
+        gone = owner.open[self.removed]
+        there = np.flatnonzero(gone >= 0)
+        at[gone[there]] = count + len(self.new) + there
+        number = owner.number[sequences]
+        return np.where(number >= 0, number, at[sequences])
+
+    def _values(self, program: PatternProgram, numbers: np.ndarray) -> pa.RecordBatch:
+        owner, rows = self.owner, self.new
+        if not program.columns:
+            return empty_batch(len(numbers))
+        if self.removed.any():
+            rows = self.new.append(self.old.take(np.flatnonzero(self.removed)))
+        arrays = []
+        for column in program.columns:
+            code = owner.layout.codes[column.vector]
+            assert code is not None, "a value may be NULL"
+            wanted = [owner.layout.values[column.vector][0], code]
+            number = numbers[:, owner.spec.positive.index(column.place)]
+            words, codes = owner.kept.gather(number, wanted, rows, np.arange(len(rows)))
+            vector = owner.stage.vectors[column.vector]
+            values = MetricColumn(words.astype(np.int64, copy=False), codes < NULL)
+            arrays.append(kept_to_arrow(vector, column.type, values, owner.tables))
+        return pa.RecordBatch.from_arrays(arrays, [c.name for c in program.columns])
+
+
+def before_lag(time: int, spec: Sequencing) -> int:
+    """Results before this time are all decided: a negation at the end keeps them open as long as their window."""
+    return time - spec.within if spec.trailing and time < END_OF_TIME else time
+
+
+def _subs(rows: Rows) -> np.ndarray:
+    return np.zeros(len(rows), np.int64) if rows.sub is None else rows.sub
+
+
+def _as_rows(ts: np.ndarray, columns: list[np.ndarray]) -> Rows:
+    from headrace.runtime.rows import Rows
+
+    *own, high, low, sub = columns
+    return Rows(ts, high, low, own, sub)

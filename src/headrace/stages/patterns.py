@@ -1,0 +1,237 @@
+"""Sequence patterns, lowered: one stage has the rows of all streams; conditions on one event are columns that Spark computes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from headrace.errors import QueryError
+from headrace.plan.aggregates import INTEGRAL, base_type
+from headrace.plan.expr import Expr, all_of
+from headrace.plan.joins import common_type
+from headrace.plan.patterns import Pattern, Selection, equal_terms
+from headrace.plan.query import Query, Using
+from headrace.plan.schema import Field, Schema
+from headrace.stages.flatten import TRUE, Exprs, Flat, flatten
+from headrace.stages.pattern_program import (
+    ANY_ROW,
+    Condition,
+    Negation,
+    PatternColumn,
+    PatternProgram,
+    PlaceProgram,
+    Sequencing,
+    Word,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.plan.stream import Stream
+    from headrace.stages.builder import StageBuilder
+
+    TypeOf = Callable[[Expr, Schema], str]
+    Keys = tuple[tuple[tuple[Expr, ...], Exprs], ...]  # terms of all places; what they are in every stream
+    MakeBuilder = Callable[[tuple[Stream, ...], tuple[Exprs, ...] | None, object], StageBuilder]
+
+FALSE = Expr.of("FALSE")
+# Words of these types are equal exactly if the values are.
+INDEXED = (*INTEGRAL, "STRING", "VARCHAR", "CHAR", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "BOOLEAN")
+
+
+@dataclass(slots=True)
+class Lowering:
+    """A pattern over the streams that its rows come from."""
+
+    node: Pattern
+    type_of: TypeOf
+    parts: list[dict[str, Flat]] = field(default_factory=list)  # per place: by stream
+    streams: dict[str, Stream] = field(default_factory=dict)  # in the order in which the pattern first names them
+
+    def __post_init__(self) -> None:
+        """Find the streams."""
+        for place in self.node.places:
+            own: dict[str, Flat] = {}
+            for part in flatten(place.input).parts:
+                if part.stream.name in own:
+                    raise QueryError(f"stream {part.stream.name!r} is merged with itself at {place.name!r}")
+                own[part.stream.name] = part
+                self.streams.setdefault(part.stream.name, part.stream)
+            self.parts.append(own)
+
+    def sources(self, place: int) -> tuple[int, ...]:
+        """The numbers of the streams whose rows a place takes."""
+        return tuple(i for i, name in enumerate(self.streams) if name in self.parts[place])
+
+    def kind(self, place: int, expr: Expr) -> str:
+        """The type of an expression over `scope` that reads one place."""
+        part = next(iter(self.parts[place].values()))
+        return self.type_of(part.rewrite(self._own(place, expr)), part.stream.schema)
+
+    def exprs(self, place: int, expr: Expr, other: Expr | None = None) -> Exprs:
+        """An expression over `scope` that reads one place, for every stream; NULL (or `other`) in those that do not fit there."""
+        own = self._own(place, expr)
+        nothing = other if other is not None else Expr.of(f"CAST(NULL AS {self.kind(place, expr)})")
+        return tuple(p.rewrite(own) if (p := self.parts[place].get(name)) else nothing for name in self.streams)
+
+    def _own(self, place: int, expr: Expr) -> Expr:
+        names = {new.lower(): Expr.column(old) for old, new in self.node.columns[place].items()}
+        column = expr.as_column
+        return names[column.lower()] if column is not None else expr.substitute(names)
+
+    def keys(self) -> Keys:
+        """What rows can be parted by: the equal expressions per place, and what they are of the rows of every stream."""
+        out = []
+        for terms in self.node.keys:
+            kinds = [self.kind(i, e) for i, e in enumerate(terms)]
+            common: str | None = kinds[0]
+            for kind in kinds[1:]:
+                common = common and common_type(common, kind)
+            if common is None:
+                raise QueryError(f"{' and '.join(map(str, terms))} cannot be compared: {' and '.join(kinds)}",
+                                 hint="convert them with CAST")  # fmt: skip
+            cast = (e if k == common else Expr.of(f"CAST({e} AS {common})") for e, k in zip(terms, kinds, strict=True))
+            every = [self.exprs(i, e) for i, e in enumerate(cast)]
+            found = [{every[i][s] for i in range(len(terms)) if s in self.sources(i)} for s in range(len(self.streams))]
+            if all(len(one) == 1 for one in found):  # places that share a stream must agree
+                out.append((terms, tuple(one.pop() for one in found)))
+        return tuple(out)
+
+
+def lower_pattern(query: Query, node: Pattern, needed: set[str], type_of: TypeOf, make: MakeBuilder) -> Schema:
+    """Put a pattern into its stage. Gives the columns of its results."""
+    low = Lowering(node, type_of)
+    keys = low.keys()
+    slack = query.using is Using.KSLACK
+    apart = ("pattern", node.places, node.where, node.within, node.selection, slack)
+    builder = make(tuple(low.streams.values()), tuple(e for _, e in keys), apart)
+    masks = [_place_masks(low, i, keys, builder) for i in range(len(node.places))]
+    strict = node.selection is Selection.STRICT
+    for own in masks:
+        builder.want(_known(keys, builder) if strict else own)
+    if builder.pattern is None:
+        builder.pattern = _sequencing(low, keys, masks, builder, slack)
+    columns = []
+    for i, place in enumerate(node.places):
+        for f in place.input.schema.fields:
+            name = node.columns[i][f.name]
+            if name in needed and not place.negated and not place.repeated:
+                kind = low.kind(i, Expr.column(name))
+                vector = builder.shown(low.exprs(i, Expr.column(name)), kind, masks[i])
+                columns.append(PatternColumn(name, kind, i, vector))
+    builder.patterns.append(PatternProgram(query.name, query.emit, tuple(columns)))
+    return Schema(tuple(Field(c.name, c.type) for c in columns))
+
+
+def _known(keys: Keys, builder: StageBuilder) -> tuple[int, ...]:
+    """Masks: no key is NULL."""
+    return builder.masks(tuple(tuple(Expr.of(f"({e}) IS NOT NULL") for e in exprs) for _, exprs in keys))
+
+
+def _place_masks(low: Lowering, place: int, keys: Keys, builder: StageBuilder) -> tuple[int, ...]:
+    """Masks: the row is of a stream of this place, and fits there by itself."""
+    spec = low.node.places[place]
+
+    def fits(number: int, name: str) -> Expr:
+        part = low.parts[place].get(name)
+        if part is None:
+            return FALSE
+        known = tuple(Expr.of(f"({exprs[number]}) IS NOT NULL") for _, exprs in keys)
+        return all_of((*part.predicates, *(part.rewrite(e) for e in spec.conditions), *known)) or TRUE
+
+    every = tuple(fits(i, name) for i, name in enumerate(low.streams))
+    return () if all(e == TRUE for e in every) else builder.masks((every,))
+
+
+def _sequencing(
+    low: Lowering,
+    keys: Keys,
+    masks: list[tuple[int, ...]],
+    builder: StageBuilder,
+    slack: bool,
+) -> Sequencing:
+    node = low.node
+    words = Words(low, builder, masks)
+    parted = [set(enumerate(terms)) for terms, _ in keys]
+    kept = [c for c in node.where if not any(_says(c, node, terms) for terms in parted)]
+    conditions = tuple(Condition(words.over(c), node.places_of(c)) for c in kept)
+    positive = node.positive
+    negated = {i for i, p in enumerate(node.places) if p.negated}
+    negations = [
+        Negation(g, node.gap(g), tuple(k for k, c in enumerate(conditions) if g in c.places), sources=low.sources(g))
+        for g in sorted(negated)
+    ]
+    negations += _implied(low, conditions)
+    live = [builder.row(own) for own in masks]
+    places = tuple(PlaceProgram(p.name, live[i], low.sources(i), tuple(words.of[i].values())) for i, p in enumerate(node.places))
+    delays = [s.delay for s in low.streams.values() if isinstance(s.delay, int)]
+    return Sequencing(
+        places, positive, tuple(negations), conditions,
+        tuple(k for k, c in enumerate(conditions) if not negated & set(c.places)),
+        words.equal(kept), node.within, builder.group(tuple(e for _, e in keys)) if keys else None,
+        max(delays, default=0) if slack else None,
+        waits=any(s.follows for s in builder.sources),
+    )  # fmt: skip
+
+
+def _says(condition: Expr, node: Pattern, terms: set[tuple[int, Expr]]) -> bool:
+    """Whether a condition is an equality between two of these."""
+    return any(set(pair) <= terms for pair in equal_terms([condition], node.places_of))
+
+
+def _implied(low: Lowering, conditions: tuple[Condition, ...]) -> list[Negation]:
+    """What the selection forbids: NEXT another that fits as well, STRICT anything."""
+    node, out = low.node, []
+    everything = tuple(range(len(low.streams)))
+    for gap, place in enumerate(node.positive):
+        if gap == 0:
+            continue
+        if node.selection is Selection.STRICT:
+            out.append(Negation(ANY_ROW, gap, sources=everything))
+        if node.selection is Selection.NEXT:
+            before = set(node.positive[: gap + 1])
+            own = tuple(k for k, c in enumerate(conditions) if place in c.places and set(c.places) <= before)
+            out.append(Negation(place, gap, own, sources=low.sources(place)))
+    return out
+
+
+class Words:
+    """What conditions read of events: the largest parts that are about one event, computed where rows come from."""
+
+    def __init__(self, low: Lowering, builder: StageBuilder, masks: list[tuple[int, ...]]) -> None:
+        """None yet."""
+        self.low, self.builder, self.masks = low, builder, masks
+        self.of: list[dict[Expr, Word]] = [{} for _ in low.node.places]
+
+    def over(self, condition: Expr) -> Expr:
+        """A condition over `scope` as one over words."""
+        return Expr.of(self._replace(condition.tree))
+
+    def _replace(self, tree: exp.Expr) -> exp.Expr:
+        found = Expr.of(tree.copy())
+        places = self.low.node.places_of(found)
+        if len(places) == 1 and not isinstance(tree, exp.Paren):
+            return exp.column(self._word(places[0], found))
+        for child in list(tree.iter_expressions()):
+            if self.low.node.places_of(Expr.of(child.copy())):
+                child.replace(self._replace(child))
+        return tree
+
+    def _word(self, place: int, expr: Expr) -> str:
+        own = self.of[place]
+        if expr not in own:
+            kind = self.low.kind(place, expr)
+            own[expr] = Word(self.builder.word(self.low.exprs(place, expr), kind, self.masks[place]), kind)
+        return f"w{place}_{list(own).index(expr)}"
+
+    def equal(self, conditions: list[Expr]) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """Classes of words that are equal in every result, and compare as words."""
+        out = []
+        for terms in equal_terms(conditions, self.low.node.places_of):
+            known = [(p, self.of[p][e], list(self.of[p]).index(e)) for p, e in terms if e in self.of[p]]
+            kinds = {base_type(w.type) for _, w, _ in known}
+            if len(known) > 1 and len(kinds) == 1 and kinds <= set(INDEXED):
+                out.append(tuple((p, k) for p, _, k in known))
+        return tuple(out)

@@ -1,0 +1,281 @@
+"""Hypothesis strategies: random sequence patterns over one to four streams of readings, and arrivals for all of them.
+
+One clock deals the readings to the streams, so that sequences are found; values are few, so that keys meet, and NULL, NaN and
+both zeros are among them. Ties in time, edges of the window and rows behind the frontier are common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from random import Random
+from typing import Protocol, TypeVar
+
+from hypothesis import strategies as st
+
+from headrace.oracle.admission import Arrival, Batch
+from headrace.plan.aggregates import Aggregate, function
+from headrace.plan.expr import Expr
+from headrace.plan.nodes import Filter, Merge, Node, Project, Scan, WindowAggregate
+from headrace.plan.patterns import Pattern, Place, Selection, pattern
+from headrace.plan.query import Emit, Query, Script, Using, has_window
+from headrace.plan.schema import Schema
+from headrace.plan.stream import Bound, FileSource, FrameSource, Stream, Unique
+from headrace.plan.time import SECOND
+from headrace.plan.windows import RangeWindow
+from headrace.testing.rows import Row, from_micros
+from headrace.testing.strategies import Case
+
+READINGS = Schema.of(at="TIMESTAMP", id="STRING", zone="INT", x="DOUBLE", ok="BOOLEAN")
+OWN = ("ok", "zone > 0", "x IS NOT NULL", "id = 'p'", "NOT ok OR zone = 1")
+KEYS = ("id", "id", "id", "zone", "zone", "x", "id, zone", "zone + 1")
+BETWEEN = (
+    "{0}_x < {1}_x", "{0}_zone <> {1}_zone", "{0}_zone + 1 >= {1}_zone", "{0}_zone = {1}_zone OR {0}_ok", "NOT ({0}_x > {1}_x)",
+    "{0}_at < {1}_at", "{0}_id <> {1}_id OR {1}_id IS NULL", "{0}_x * 2 <= {1}_x + 1", "{0}_zone = {1}_zone", "{0}_ok = {1}_ok",
+)  # fmt: skip
+AMONG = ("{0}_zone + {1}_zone > {2}_zone", "{0}_id = {1}_id OR {1}_id = {2}_id", "{0}_zone BETWEEN {1}_zone AND {2}_zone")
+CALLS = (("COUNT", None), ("COUNT", "x"), ("SUM", "zone"), ("SUM", "x"), ("MIN", "x"), ("MAX", "at"), ("FIRST", "id"),
+         ("LAST", "zone"), ("AVG", "zone"))  # fmt: skip
+SINGLE, NEGATED, REPEATED = "single", "negated", "repeated"
+
+
+T = TypeVar("T")
+
+
+class Dice(Protocol):
+    """Where chance comes from: hypothesis, which shrinks what fails, or a seed, which goes further afield."""
+
+    def pick(self, options: Sequence[T]) -> T:
+        """One of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Dice of hypothesis."""
+
+    draw: st.DrawFn
+
+    def pick(self, options: Sequence[T]) -> T:
+        """One of them; failures shrink towards the first."""
+        return self.draw(st.sampled_from(options))
+
+
+@dataclass(frozen=True, slots=True)
+class Seeded:
+    """Dice of a seed."""
+
+    rng: Random
+
+    def pick(self, options: Sequence[T]) -> T:
+        """One of them."""
+        return self.rng.choice(options)
+
+
+def chance(dice: Dice, one_in: int) -> bool:
+    """Whether something happens that does so once in a while."""
+    return dice.pick((False,) * (one_in - 1) + (True,))
+
+
+def reading_streams(dice: Dice, name: str) -> Stream:
+    """A stream of readings with disorder of its own."""
+    unique = Unique((Expr.of("id"),), SECOND) if chance(dice, 12) else None
+    many = chance(dice, 4)
+    return Stream(
+        name,
+        FrameSource(name, ("p", "o")) if many else FileSource(f"{name}.csv"),
+        READINGS,
+        timestamp=Expr.of("at"),
+        delay=dice.pick((5 * SECOND, 2 * SECOND, SECOND, 5 * SECOND, 0)),
+        idle=dice.pick((None, None, None, 2 * SECOND)),
+        ahead=dice.pick((None, None, None, 5 * SECOND)),
+        end_after=dice.pick((None,) * 7 + (10 * SECOND,)),
+        unique=unique,
+    )
+
+
+def kinds(dice: Dice, most: int = 5) -> list[str]:
+    """What the places of a pattern are: one that must be there once, and no repeated one beside a negated or repeated one."""
+    often = (SINGLE, SINGLE, SINGLE, SINGLE, NEGATED, NEGATED, REPEATED)
+    found = [dice.pick(often) for _ in range(min(most, dice.pick((3, 2, 3, 4, 4, 5, 1))))]
+    for i in range(1, len(found)):
+        if REPEATED in found[i - 1 : i + 1] and SINGLE not in found[i - 1 : i + 1]:
+            found[i] = SINGLE
+    if SINGLE not in found:
+        found[dice.pick(range(len(found)))] = SINGLE
+    return found
+
+
+def inputs(dice: Dice, streams: Sequence[Stream], derived: bool) -> Node:
+    """What stands at a place: a stream, filtered, with other columns, merged; where `derived`, also the results of a step."""
+    node: Node = Scan(dice.pick(streams))
+    match dice.pick(range(16)):
+        case 0:
+            return Filter(node, Expr.of(dice.pick(OWN)))
+        case 1:
+            items = [(n, Expr.of("zone - 1") if n == "zone" else Expr.column(n)) for n in READINGS.names]
+            return Project(Filter(node, Expr.of("zone >= 0")), tuple(items))
+        case 2 if len(streams) > 1:
+            return Merge((node, Scan(dice.pick([s for s in streams if Scan(s) != node]))))
+        case 3 if derived:
+            count = Aggregate("n", function("COUNT"), None)
+            return Filter(WindowAggregate(node, RangeWindow(2 * SECOND), (Expr.of("id"),), (count,)), Expr.of("n < 3"))
+        case 4 if derived:
+            inner = patterns(dice, streams, most=2, derived=False)
+            last = inner.places[[i for i in inner.positive if not inner.places[i].repeated][-1]]
+            return Project(inner, tuple((n, Expr.column(f"{last.name}_{n}")) for n in READINGS.names))
+    return node
+
+
+def patterns(dice: Dice, streams: Sequence[Stream], most: int = 5, derived: bool = True) -> Pattern:
+    """Any pattern: negations anywhere, repeated places, keys or none, conditions between two and three events."""
+    what = kinds(dice, most)
+    names = [f"{'snr'[(SINGLE, NEGATED, REPEATED).index(k)]}{i}" for i, k in enumerate(what)]
+    places = []
+    for name, kind in zip(names, what, strict=True):
+        where = Expr.of(dice.pick(OWN)) if chance(dice, 7) else None
+        places.append(Place(name, inputs(dice, streams, derived), kind == NEGATED, kind == REPEATED, where))
+    singles = [n for n, k in zip(names, what, strict=True) if k == SINGLE]
+    others = [n for n in names if n not in singles]
+    conditions: list[str] = []
+    if not chance(dice, 3):
+        for column in dice.pick(KEYS).split(", "):
+            conditions += equalities(dice, column, singles, others)
+    for _ in range(dice.pick((0, 0, 1, 1, 2))):
+        conditions += comparisons(dice, singles, others)
+    within = dice.pick((10 * SECOND, 5 * SECOND, 10 * SECOND, 2 * SECOND, 5 * SECOND, SECOND, 20 * SECOND, 1))
+    selection = dice.pick((Selection.ANY, Selection.ANY, Selection.NEXT, Selection.STRICT))
+    groups = tuple(
+        (name, calls(dice, f"g{i}_{n}"))
+        for i, (name, kind) in enumerate(zip(names, what, strict=True))
+        if kind == REPEATED
+        for n in range(dice.pick(range(3)))
+    )
+    return pattern(places, [Expr.of(c) for c in conditions], within, selection, groups)
+
+
+def equalities(dice: Dice, column: str, singles: Sequence[str], others: Sequence[str]) -> list[str]:
+    """An equality over all places, written in any way: directly, or through a place that is not one event of the result."""
+
+    def term(name: str) -> str:
+        return f"{name}_{column}"
+
+    left = list(others)
+    out = []
+    for one, other in pairwise(singles):
+        if len(left) > 0 and chance(dice, 2):
+            middle = left.pop(dice.pick(range(len(left))))
+            out += [f"{term(one)} = {term(middle)}", f"{term(middle)} = {term(other)}"]
+        else:
+            out.append(f"{term(one)} = {term(other)}")
+    for name in left:
+        if not chance(dice, 8):  # else the equality does not cover all places: no key
+            out.append(f"{term(dice.pick(singles))} = {term(name)}")
+    return out
+
+
+def comparisons(dice: Dice, singles: Sequence[str], others: Sequence[str]) -> list[str]:
+    """A condition between two or three events, at most one of them of a place that is not one event of the result."""
+    here = shuffled(dice, singles)[:2]
+    if len(others) > 0 and chance(dice, 2):
+        here = [*here, dice.pick(others)]
+    here = shuffled(dice, here)
+    if len(here) < 2:
+        return []
+    if len(here) > 2 and chance(dice, 2):
+        return [dice.pick(AMONG).format(*here)]
+    return [dice.pick(BETWEEN).format(*here)]
+
+
+def shuffled(dice: Dice, names: Sequence[str]) -> list[str]:
+    """In any order."""
+    left, out = list(names), []
+    while left:
+        out.append(left.pop(dice.pick(range(len(left)))))
+    return out
+
+
+def calls(dice: Dice, name: str) -> Aggregate:
+    """An aggregate over the events of a repeated place."""
+    what, argument = dice.pick(CALLS)
+    where = Expr.of("zone > 0") if chance(dice, 5) else None
+    return Aggregate(name, function(what), Expr.of(argument) if argument else None, where)
+
+
+def above(dice: Dice, node: Pattern) -> Node:
+    """A pattern, its results filtered or with other columns, or a window over them."""
+    first = next(node.places[i].name for i in node.positive if not node.places[i].repeated)
+    match dice.pick(range(8)):
+        case 0:
+            return Filter(node, Expr.of(f"{first}_zone > 0"))
+        case 1:
+            return Project(node, (("zone", Expr.column(f"{first}_zone")), ("twice", Expr.of(f"{first}_x * 2"))))
+        case 2:
+            count = Aggregate("matches", function("COUNT"), None)
+            return WindowAggregate(node, RangeWindow(3 * SECOND), (Expr.column(f"{first}_id"),), (count,))
+    return node
+
+
+def readings(dice: Dice, ts: int | None) -> Row:
+    """A reading at a time; None is NULL."""
+    return (
+        None if ts is None else from_micros(ts),
+        dice.pick(("p", "p", "p", "p", "p", "q", "q", "", None)),
+        dice.pick((1, 1, 1, 1, 1, 2, 0, -1, None)),
+        dice.pick((1.0, 1.0, 1.0, 0.0, -0.0, 2.5, -1.5, float("nan"), None)),
+        dice.pick((True, True, True, False, None)),
+    )
+
+
+def pattern_arrivals(dice: Dice, streams: Sequence[Stream], most: int = 24) -> list[Batch]:
+    """Batches with readings of all streams: time wanders forward, with steps back within and sometimes beyond the bounds."""
+    now = clock = dice.pick((0, 1_700_000_000 * SECOND, -5 * SECOND))
+    left = dice.pick(range(most // 3, most + 1))
+    batches: list[Batch] = []
+    while left > 0 or (batches and chance(dice, 6) and len(batches) < most):
+        now += dice.pick((0, 1, 1, 2, 5)) * SECOND
+        size = min(left, dice.pick((1, 0, 1, 2, 3, 5, 8)))
+        left -= size
+        batch: dict[str, list[Arrival]] = {}
+        for _ in range(size):
+            stream = dice.pick(streams)
+            clock += dice.pick((0, 0, 0, 1, 1, 2)) * SECOND
+            back = dice.pick((0, 0, 0, 0, 1, 1, 2, 5)) * SECOND
+            ts: int | None = clock - back + dice.pick((0, 0, 0, 0, 1, -1))
+            match dice.pick(range(150)):
+                case 0:
+                    ts = None
+                case 1:
+                    ts = clock + 1_000 * SECOND  # far ahead
+            partition = 0 if stream.single_partition else dice.pick(range(2))
+            batch.setdefault(stream.name, []).append(Arrival(readings(dice, ts), partition))
+        batches.append(Batch(now, batch))
+    return batches
+
+
+def pattern_case(dice: Dice, most_rows: int = 24, derived: bool = True) -> Case:
+    """One pattern at one or two levels of correctness, and arrivals for its streams."""
+    streams = [reading_streams(dice, name) for name in "abcd"[: dice.pick((2, 1, 3, 4))]]
+    endless = chance(dice, 12)
+    if endless:
+        streams[0] = replace(streams[0], delay=Bound.UNBOUNDED)
+    node = patterns(dice, streams, derived=derived)
+    queries = []
+    for number in range(dice.pick((1, 2))):
+        emit = Emit.CHANGES if endless else dice.pick(list(Emit))
+        shown = above(dice, node)
+        sortable = emit is Emit.FINAL_IN_ORDER and not isinstance(shown, WindowAggregate)
+        slack = sortable and not any(has_window(p.input) for p in node.places) and chance(dice, 2)
+        queries.append(Query(f"q{number}", shown, emit, using=Using.KSLACK if slack else Using.OPTIMISTIC))
+    return Case(Script(tuple(queries), tuple(streams)), tuple(pattern_arrivals(dice, streams, most_rows)))
+
+
+@st.composite
+def pattern_cases(draw: st.DrawFn, most_rows: int = 24, derived: bool = True) -> Case:
+    """Patterns and arrivals that shrink."""
+    return pattern_case(Drawn(draw), most_rows, derived)
+
+
+def seeded_pattern_case(seed: int, most_rows: int = 24, derived: bool = True) -> Case:
+    """The pattern and the arrivals of a seed: hypothesis tends to vary what it knows, this never does."""
+    return pattern_case(Seeded(Random(seed)), most_rows, derived)
