@@ -160,7 +160,7 @@ def attempt(case, rows, start, at, symbol, match):
 def made_up(rng):
     return [
         Row(rng.randrange(12), n, rng.choice("aaab"), rng.choice((0, 0, 1, 1, 2, 3, 3, 4, None)), rng.randrange(3))
-        for n in range(rng.randrange(20))
+        for n in range(rng.randrange(30))
     ]
 
 
