@@ -82,7 +82,7 @@ def takes_back_what_is_final(output):
 
 
 def turns_the_order(output):
-    output["in_order"].reverse()
+    output["slack"].reverse()
 
 
 def slack_as_in_order(output):
