@@ -26,6 +26,8 @@ WORDS = [
     "JOIN", "LEFT JOIN", "FULL OUTER JOIN", "CROSS JOIN", "ON", "USING", "CREATE TABLE",
     "EVENT SEQ(", "SEQ", "EVENT", "!", "!(payments c)", "payments+ b", "+", "ANY MATCH", "NEXT MATCH", "STRICT", "WITHIN",
     "RETURN", "USING KSLACK", "COUNT(b)", "COUNT(b.*)", "b.amount", "LAST(b.at)", "a.*",
+    "MATCH_RECOGNIZE (", "MEASURES", "PATTERN (", "DEFINE", "A", "B+", "X*?", "{2}", "AFTER MATCH SKIP TO NEXT ROW", "PREV(",
+    "A.amount",
 ]  # fmt: skip
 
 

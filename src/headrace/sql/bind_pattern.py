@@ -90,17 +90,17 @@ class Drawn:
         """The columns that a result has."""
         return replace(self.scope, text=text, shown=True)
 
-    def add(self, value: Scalar, text: Text) -> None:
+    def add(self, value: Scalar, text: Text, clause: str = "WHERE") -> None:
         """Conditions that AND puts together, each for itself."""
         for part in conjuncts(value.tree):
             one = Scalar(part, extent(text, part, value.span))
             if has_aggregate(text, one):
                 self.after.append((self.calls.bind(one, self.shown(text)), one, text))
             else:
-                self.between.append(self._condition(one, text))
+                self.between.append(self._condition(one, text, clause))
 
-    def _condition(self, value: Scalar, text: Text) -> Expr:
-        bound = replace(self.scope, text=text).condition(value, "WHERE")
+    def _condition(self, value: Scalar, text: Text, clause: str) -> Expr:
+        bound = replace(self.scope, text=text).condition(value, clause)
         try:
             bare = pattern(self.places, (bound,), 1)  # refuses what has no meaning, where its place is known
         except QueryError as error:

@@ -13,13 +13,14 @@ from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
 from headrace.sql.bind_join import bind_join
 from headrace.sql.bind_pattern import bind_event
 from headrace.sql.bind_policy import check_used, in_order, looking, settings_of
+from headrace.sql.bind_recognize import bind_recognize
 from headrace.sql.bind_relation import HINT as LOOKS_HINT
 from headrace.sql.bind_relation import leaving, to_stream
 from headrace.sql.bind_report import Report
 from headrace.sql.calls import Calls, Group
 from headrace.sql.columns import project
 from headrace.sql.scope import Scope, aggregate_name, find_over, has_aggregate, place
-from headrace.sql.syntax import Event, FromStream, Item, Joined, RangeSpec, RowsSpec, Scalar, Select
+from headrace.sql.syntax import Event, FromStream, Item, Joined, RangeSpec, Recognize, RowsSpec, Scalar, Select
 
 if TYPE_CHECKING:
     from headrace.plan.windows import Window
@@ -79,6 +80,8 @@ def _relation(source: From, catalog: Catalog) -> Node:
             return bind_select(source.relation, catalog)
         case Event():
             return bind_pattern(source.relation, catalog)
+        case Recognize():
+            return bind_recognize(source.relation, catalog, _relation)
     return _named(source.relation, catalog)
 
 

@@ -27,6 +27,7 @@ OPERATORS = {"AND", "OR", "NOT", "IN", "IS", "LIKE", "ILIKE", "RLIKE", "REGEXP",
 # Clauses that end an expression even where an operand is missing: better to complain about that.
 ALWAYS = ("FROM", "WHERE", "GROUP BY", "HAVING", "INTO", "SELECT", "ORDER BY", "LIMIT", "UNION", "CREATE")
 COUNTED = frozenset(FUNCTIONS) | frozenset(ALIASES)
+ONE_ARGUMENT = frozenset({"FIRST", "LAST", "FIRST_VALUE", "LAST_VALUE"})  # sqlglot would drop a second one
 TYPES = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "STRING", "VARCHAR", "CHAR", "BINARY", "BOOLEAN",
          "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "ARRAY", "MAP", "STRUCT", "VARIANT")  # fmt: skip
 SPELLINGS = {"BYTE", "SHORT", "INTEGER", "LONG", "REAL", "DEC", "NUMERIC", "TEXT", "BOOL", "DATETIME"}
@@ -138,7 +139,7 @@ def _parse_error(text: Text, tokens: Sequence[Token], error: ParseError, stops: 
 
 def _check_functions(text: Text, tokens: Sequence[Token]) -> None:
     """Every called function exists in Spark SQL, and is one of the row."""
-    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+    for at, (token, after) in enumerate(zip(tokens, [*tokens[1:], None], strict=True)):
         name = token.text.lower()
         if not words(token) or not is_name(token):
             continue
@@ -151,6 +152,18 @@ def _check_functions(text: Text, tokens: Sequence[Token]) -> None:
             )
         if called and token.token_type is TokenType.VAR:
             _check_call(text, token, name)
+            if name.upper() in ONE_ARGUMENT and _several(tokens[at + 1 :]):
+                raise text.error(f"{name.upper()} takes one argument", span(token))
+
+
+def _several(tokens: Sequence[Token]) -> bool:
+    """Whether there is a comma between the bracket that the tokens begin with and the one that closes it."""
+    depth = 0
+    for token in tokens:
+        depth += (token.token_type in OPENING) - (token.token_type in CLOSING)
+        if depth == 0 or (depth == 1 and token.token_type is TokenType.COMMA):
+            return depth == 1
+    return False
 
 
 def _check_call(text: Text, token: Token, name: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from headrace.sql import create, functions, joins, patterns, select
+from headrace.sql import create, functions, joins, patterns, recognize, select
 from headrace.sql.durations import UNIT_WORDS
 from headrace.sql.errors import Span
 from headrace.sql.expressions import COUNTED
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from headrace.sql.errors import Text
 
 # What begins a line of its own where a statement does not fit into one.
-LEADS = frozenset((*STATEMENTS, "FROM", *select.CLAUSES, *patterns.CLAUSES, *create.CLAUSES, *joins.PHRASES))
+LEADS = frozenset((*STATEMENTS, "FROM", *select.CLAUSES, *patterns.CLAUSES, *create.CLAUSES, *joins.PHRASES, "PARTITION BY",
+                   *recognize.CLAUSES))  # fmt: skip
 KNOWN = functions.SCALAR | {name.lower() for name in COUNTED}
 
 
@@ -82,7 +83,9 @@ class Recorder(Cursor):
     def _goes_on(self, found: str, start: int) -> bool:
         """Whether a word that may begin a clause belongs to the one before it: INSERT INTO, JOIN .. ON, UNIQUE BY .. WITHIN."""
         if found == "WITHIN":
-            return self.last == "UNIQUE BY"
+            return self.last in ("UNIQUE BY", "PATTERN")
+        if found == "PARTITION BY":
+            return words(self.tokens[start - 1]) != ("(",)  # it begins what stands in MATCH_RECOGNIZE (..)
         return start > 0 and (found == "ON" or (found == "INTO" and words(self.tokens[start - 1]) == ("INSERT",)))
 
     def name(self, what: str) -> Name:

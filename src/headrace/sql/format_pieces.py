@@ -27,7 +27,9 @@ SPACED = frozenset({"=", "<", ">", "<=", ">=", "<>", "!=", "==", "<=>", "+", "-"
 BRACKETS = frozenset({"(", ")", "[", "]", "{", "}", ";"})
 SIGNS = frozenset({"+", "-", "~"})
 CALLED = frozenset({"FILE", "HOST", "GENERATE", "DATAFRAME", "LATE", "REJECTED", "VARCHAR", "NUMERIC", "DEC"})
-NOT_CALLED = (OPERATORS - {"EXISTS", "ANY", "ALL", "SOME", "MOD"}) | RESERVED | {"OVER", "ON", "USING"}
+NOT_CALLED = (
+    (OPERATORS - {"EXISTS", "ANY", "ALL", "SOME", "MOD"}) | RESERVED | {"OVER", "ON", "USING", "MATCH_RECOGNIZE", "PATTERN"}
+)
 NESTING = (TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT)
 
 

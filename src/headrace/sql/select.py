@@ -11,13 +11,14 @@ from headrace.sql.expressions import scalar, scalars
 from headrace.sql.items import items
 from headrace.sql.joins import at_join, joined
 from headrace.sql.patterns import at_event, pattern
+from headrace.sql.recognize import at_recognize, recognize
 from headrace.sql.sinks import ends
 from headrace.sql.syntax import From, FromStream, Joined, Name, Select, Setting
 from headrace.sql.tokens import is_name, words
 from headrace.sql.windows import at_window, window
 
 if TYPE_CHECKING:
-    from headrace.sql.syntax import Event, IntoClause, Scalar, WindowClause
+    from headrace.sql.syntax import Event, IntoClause, Recognize, Scalar, WindowClause
     from headrace.sql.tokens import Cursor
 
 CLAUSES = ("WHERE", "GROUP BY", "HAVING", "BATCH BY", "WITH", "EMIT", "INTO")
@@ -103,7 +104,9 @@ def _from(cursor: Cursor) -> From | Joined:
 
 def _one(cursor: Cursor) -> From:
     start = cursor.index
-    relation = _relation(cursor)
+    relation: FromStream | Select | Event | Recognize = _relation(cursor)
+    if at_recognize(cursor):
+        relation = recognize(cursor, From(relation, None, None, cursor.since(start)))
     clause = window(cursor) if cursor.at("[") else None
     alias = _alias(cursor)
     if clause is None and cursor.at("["):

@@ -143,7 +143,7 @@ class FromStream:
 class From:
     """What a SELECT reads."""
 
-    relation: FromStream | Select | Event
+    relation: FromStream | Select | Event | Recognize
     window: WindowClause | None
     alias: Name | None
     span: Span
@@ -247,6 +247,32 @@ class Event:
     items: tuple[Item | Star, ...]
     emit: EmitClause | None
     into: IntoClause | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """One symbol of PATTERN (..): how often its rows are there, or `skipped` for any rows in between, as few as can be."""
+
+    name: Name
+    times: int
+    repeated: bool
+    skipped: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Recognize:
+    """`stream MATCH_RECOGNIZE (..)`."""
+
+    source: From
+    partition_by: tuple[Scalar, ...]
+    order_by: Scalar
+    measures: tuple[Item | Star, ...]
+    symbols: tuple[Symbol, ...]
+    within: int
+    within_span: Span
+    defines: tuple[tuple[Name, Scalar], ...]
     span: Span
 
 

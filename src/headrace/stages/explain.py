@@ -24,9 +24,11 @@ from headrace.plan.nodes import (
     retracts,
     state_bound,
 )
+from headrace.plan.patterns import Pattern
 from headrace.plan.query import Emit
 from headrace.plan.time import format_duration
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
+from headrace.stages.explain_patterns import pattern_lines
 from headrace.stages.flatten import flatten, split_top, window_chain
 from headrace.stages.joins import join_lines, why_one_bucket
 from headrace.stages.lower import Finish, Lowered, lower
@@ -81,6 +83,9 @@ def _query(finish: Finish, lowered: Lowered) -> list[str]:
     query = finish.query
     lines = [f"query {query.name}: EMIT {query.emit.value} INTO {query.sink}"]
     lines += _indented(["plan", *_indented(_short(tree(query.node), query).splitlines())])
+    core = split_top(query.node)[1]
+    if isinstance(core, Pattern):
+        lines += _indented(["pattern", *_indented(pattern_lines(core, query.emit, query.using))])
     changes = [(r, _short(a, query), _short(b, query)) for name, r, a, b in lowered.rules if name == query.name]
     if not changes:
         return [*lines, "  rules: none had anything to do"]

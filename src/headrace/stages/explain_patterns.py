@@ -1,0 +1,256 @@
+"""A pattern as text: the plan of figure 1 of the paper (001), what was pushed where, what EMIT promises, and what that needs."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from headrace.plan.nodes import base_streams, children, retracts
+from headrace.plan.patterns import Selection
+from headrace.plan.query import Emit, Using
+from headrace.plan.stream import Bound
+from headrace.plan.time import format_duration
+
+if TYPE_CHECKING:
+    from headrace.plan.expr import Expr
+    from headrace.plan.nodes import Node
+    from headrace.plan.patterns import Pattern, Place
+    from headrace.plan.stream import Stream
+
+WIDTH = 13  # of the names in front of facts
+STRATEGIES = {
+    (Emit.CHANGES, Using.OPTIMISTIC): "aggressive: + at once, - for what a late event forbids or takes back",
+    (Emit.FINAL, Using.OPTIMISTIC): "conservative: results wait in the holding set",
+    (Emit.FINAL_IN_ORDER, Using.OPTIMISTIC): "results wait, and leave in the order of their last events",
+    (Emit.FINAL_IN_ORDER, Using.KSLACK): "K-slack: rows wait, and are taken in order",
+}
+
+
+def pattern_lines(node: Pattern, emit: Emit, using: Using = Using.OPTIMISTIC) -> list[str]:
+    """How a pattern is found, the level of correctness that EMIT promises, and what must be known for it."""
+    lines = _operators(node)
+    lines += _fact("partitioned", [_partitioning(node)])
+    lines += _fact("level", [_level(node, emit, using)])
+    lines += _fact("how", [STRATEGIES[emit, using] if _waits(node) or emit is not Emit.FINAL else "nothing can forbid a result"])
+    return lines + _fact("must be known", _needs(node, emit, using))
+
+
+def _fact(name: str, values: list[str]) -> list[str]:
+    return [f"{name if i == 0 else '':<{WIDTH}} {value}" for i, value in enumerate(values)]
+
+
+# The plan: Sel in Spark, WinSeq over it, WinNeg over that
+
+
+def _operators(node: Pattern) -> list[str]:
+    """The operators, each below the one that it feeds, as in figure 1."""
+    negations = _negations(node)
+    indent = "  " if negations else ""
+    lines = ["WinNeg", *(f"  {line}" for line in negations)] if negations else []
+    lines.append(f"{indent}WinSeq({', '.join(_source(node, i) for i in node.positive)}; {format_duration(node.within)})")
+    lines += [f"{indent}  {line}" for line in _inside(node)]
+    return lines + [f"{indent}  {line}" for line in _selections(node)]
+
+
+def _source(node: Pattern, i: int) -> str:
+    place = node.places[i]
+    return f"{_streams_of(place)}{'+' if place.repeated else ''} {place.name}"
+
+
+def _streams_of(place: Place) -> str:
+    return " + ".join(dict.fromkeys(s.name for s in base_streams(place.input)))
+
+
+def _negations(node: Pattern) -> list[str]:
+    """What must not be there, where, and which conditions it must meet to forbid a result."""
+    lines = []
+    for i, place in enumerate(node.places):
+        if place.negated:
+            own = [_said(c, node) for c in node.where if i in node.places_of(c)]
+            lines.append(f"!({_streams_of(place)} {place.name}) {_gap(node, i)}{' where ' + ' AND '.join(own) if own else ''}")
+    return lines + _implied(node)
+
+
+def _gap(node: Pattern, i: int) -> str:
+    names = [node.places[p].name for p in node.positive]
+    before, within = node.gap(i), format_duration(node.within)
+    if before == 0:
+        return f"before {names[0]}, from {within} before {names[-1]} on"
+    if before == len(names):
+        return f"after {names[-1]}, up to {within} after {names[0]}"
+    return f"between {names[before - 1]} and {names[before]}"
+
+
+def _implied(node: Pattern) -> list[str]:
+    """NEXT MATCH and STRICT are negations too."""
+    if node.selection is Selection.ANY or len(node.positive) < 2:
+        return []
+    names = [node.places[p].name for p in node.positive]
+    if node.selection is Selection.NEXT:
+        return [f"NEXT MATCH: no other event that fits as {b} between {a} and {b}" for a, b in pairwise(names)]
+    same = " of the same key" if node.keys else ""
+    every = ", ".join(dict.fromkeys(_streams_of(p) for p in node.places))
+    return [f"STRICT: no event at all of {every}{same} between two neighbours"]
+
+
+def _inside(node: Pattern) -> list[str]:
+    """Conditions between events of a result, and on those of a repeated place."""
+    lines = []
+    for condition in node.where:
+        own = [node.places[i] for i in node.places_of(condition)]
+        if any(p.negated for p in own) or _in_key(condition, node):
+            continue
+        names = " and ".join(p.name for p in own)
+        repeated = [p.name for p in own if p.repeated]
+        when = f"of every event of {repeated[0]}" if repeated else f"as soon as {names} are there"
+        lines.append(f"{_said(condition, node)}: {when}")
+    return lines + [f"{call} AS {call.name} over the events of {name}" for name, call in node.groups]
+
+
+def _in_key(condition: Expr, node: Pattern) -> bool:
+    """Whether a condition holds for all rows that meet, because it is an equality of the partition key."""
+    tree = condition.tree.unnest()
+    keys = {e for terms in node.keys for e in terms}
+    sides = {type(condition).of(s.unnest()) for s in (tree.this, tree.expression)} if isinstance(tree, exp.EQ) else set()
+    return bool(sides) and sides <= keys
+
+
+def _selections(node: Pattern) -> list[str]:
+    """Conditions on one event, which Spark checks before a row is sent anywhere."""
+    return [
+        f"Sel in Spark: {_own(place.where, place)}" for place in node.places if place.where is not None
+    ]  # fmt: skip
+
+
+def _said(expr: Expr, node: Pattern) -> str:
+    """An expression over all places as it was written: `s.id` for the column s_id."""
+    names = {new.lower(): (p.name, old) for p, own in zip(node.places, node.columns, strict=True) for old, new in own.items()}
+
+    def swap(tree: exp.Expr) -> exp.Expr:
+        found = names.get(tree.name.lower()) if isinstance(tree, exp.Column) else None
+        return tree if found is None else exp.column(found[1], table=found[0])
+
+    return expr.tree.transform(swap).sql(dialect="spark")
+
+
+def _own(expr: Expr, place: Place) -> str:
+    """A condition on one event with the name of the event before its columns."""
+
+    def swap(tree: exp.Expr) -> exp.Expr:
+        if isinstance(tree, exp.Paren) and isinstance(tree.this, exp.Column):
+            tree = tree.this  # brackets that putting one expression into another left
+        return exp.column(tree.name, table=place.name) if isinstance(tree, exp.Column) else tree
+
+    return expr.tree.transform(swap).sql(dialect="spark")
+
+
+def _partitioning(node: Pattern) -> str:
+    if not node.keys:
+        return "one bucket: everything runs in one task, because no equality covers all events"
+    said = "; ".join(" = ".join(_said(e, node) for e in terms) for terms in node.keys)
+    return f"by hash of {said}: different keys run beside each other"
+
+
+# What is promised, and what for it must be known
+
+
+def _waits(node: Pattern) -> bool:
+    """Whether an event that may still come can forbid or change a result."""
+    undone = node.selection is not Selection.ANY or any(p.negated or p.repeated for p in node.places)
+    return undone or any(map(retracts, children(node)))
+
+
+def _level(node: Pattern, emit: Emit, using: Using) -> str:
+    """The level of correctness, in the words of the paper (001, IV)."""
+    streams = {s.name: s for s in base_streams(node)}
+    only = next(iter(streams.values())) if len(streams) == 1 else None
+    in_order = only is not None and only.delay == 0 and only.single_partition
+    match emit:
+        case Emit.FINAL_IN_ORDER if in_order and not node.waits and using is Using.OPTIMISTIC:
+            return (
+                "full correctness (ordered, immediate, permanently valid, complete), because one source brings all rows in order"
+            )
+        case Emit.FINAL if not _waits(node):
+            return "unsorted correctness (immediate, permanently valid, complete): a result is final at once"
+        case Emit.CHANGES if retracts(node):
+            return "convergent unsorted correctness (immediate, eventually valid, complete)"
+        case Emit.CHANGES:
+            return "unsorted correctness (immediate, permanently valid, complete): no result is ever taken back"
+        case Emit.FINAL:
+            return "delayed unsorted correctness (permanently valid, complete)"
+        case Emit.FINAL_IN_ORDER:
+            return "delayed correctness (ordered, permanently valid, eventually complete)"
+
+
+def _needs(node: Pattern, emit: Emit, using: Using) -> list[str]:
+    streams = tuple({s.name: s for s in base_streams(node)}.values())
+    if using is Using.KSLACK:
+        clock = f"one clock over {', '.join(s.name for s in streams)}, the largest time seen"
+        return [
+            f"K = {_slack(streams)}, the largest DELAY; {clock}",
+            "a row that comes behind what has been taken is late for this query, and counted",
+        ]
+    gone = [f"to let events go: {_pogs(streams)}"]
+    match emit:
+        case Emit.CHANGES:
+            ends = [f"to say that {n} has not come: the clock past {t}" for n, t in _ends(node)]
+            return [*(ends or ["nothing to say a result"]), *gone]
+        case Emit.FINAL:
+            return [*(_holding(node) or ["nothing: a result is final at once"]), *gone]
+        case Emit.FINAL_IN_ORDER:
+            last = node.places[node.positive[-1]].name
+            return [f"to say a result: the POGs of all streams past {last}", *_holding(node), *gone]
+
+
+def _ends(node: Pattern) -> list[tuple[str, str]]:
+    """Negations at the end of the pattern, and until when they wait."""
+    first = node.places[node.positive[0]].name
+    until = f"{first} + {format_duration(node.within)}"
+    return [(p.name, until) for i, p in enumerate(node.places) if p.negated and node.gap(i) == len(node.positive)]
+
+
+def _holding(node: Pattern) -> list[str]:
+    """For every event that could still forbid or change a result: the POG that says it can not come any more."""
+    names = [node.places[p].name for p in node.positive]
+    lines = []
+    for i, place in enumerate(node.places):
+        if place.negated:
+            until = dict(_ends(node)).get(place.name) or names[node.gap(i)]
+            lines.append(_wait(place.input, until, f"that no {place.name} forbids it"))
+        elif place.repeated:
+            at = node.positive.index(i)
+            until = names[at + 1] if at + 1 < len(names) else place.name
+            lines.append(_wait(place.input, until, f"that no {place.name} is missing"))
+        elif retracts(place.input):
+            lines.append(_wait(place.input, place.name, f"that {place.name} stays"))
+    if node.selection is Selection.NEXT:
+        lines += [_wait(node.places[p].input, node.places[p].name, "that it is the next match") for p in node.positive[1:]]
+    if node.selection is Selection.STRICT and len(names) > 1:
+        lines += [_wait(p.input, names[-1], "that nothing lies between") for p in node.places]
+    return list(dict.fromkeys(lines))
+
+
+def _wait(node: Node, until: str, why: str) -> str:
+    return f"{why}: {_pogs(base_streams(node), f' past {until}')}"
+
+
+def _pogs(streams: tuple[Stream, ...], past: str = "") -> str:
+    return " and ".join(f"POG of {s.name}{past} ({_promise(s)})" for s in dict.fromkeys(streams))
+
+
+def _promise(stream: Stream) -> str:
+    """Where the POGs of a stream come from."""
+    match stream.delay:
+        case 0:
+            return "it is in order: DELAY 0"
+        case int(delay):
+            return f"from DELAY {format_duration(delay)}"
+        case Bound.UNBOUNDED:
+            return "none, because DELAY is UNBOUNDED"
+    return "none but at the end, because it has no DELAY"
+
+
+def _slack(streams: tuple[Stream, ...]) -> str:
+    return format_duration(max((s.delay for s in streams if isinstance(s.delay, int)), default=0))

@@ -1,0 +1,142 @@
+"""What explain says of a pattern: the plan, what was pushed where, what is promised, and what must be known for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.plan.explain import explain
+from headrace.plan.patterns import Pattern
+from headrace.sql import parse_script
+from headrace.stages.explain_patterns import pattern_lines
+
+STREAMS = """
+CREATE STREAM shelf (id STRING, at TIMESTAMP) SOURCE FILE('shelf.csv') TIMESTAMP BY at DELAY 10 SECONDS;
+CREATE STREAM checkout (id STRING, till INT, at TIMESTAMP) SOURCE FILE('checkout.csv') TIMESTAMP BY at DELAY 1 MINUTE;
+CREATE STREAM exit (id STRING, at TIMESTAMP) SOURCE FILE('exit.csv') TIMESTAMP BY at DELAY 0;
+"""
+THEFT = "EVENT SEQ(shelf s, !(checkout c), exit e) WHERE s.id = c.id AND c.id = e.id{more} WITHIN 5 HOURS EMIT "
+
+
+def lines(sql):
+    query = parse_script(STREAMS + sql).queries[0]
+    node = query.node
+    while not isinstance(node, Pattern):
+        node = node.input
+    return pattern_lines(node, query.emit, query.using)
+
+
+def fact(sql, name):
+    """The lines of one fact."""
+    found, here = [], False
+    for line in lines(sql):
+        here = line.startswith(name) or (here and line.startswith(" " * 14))
+        found += [line[14:]] if here else []
+    return found
+
+
+def test_the_plan_of_the_paper():
+    more = " AND c.till > 3 AND e.at > s.at + INTERVAL 1 MINUTE AND s.id > 'a'"
+    assert lines(THEFT.format(more=more) + "FINAL") == [
+        "WinNeg",
+        "  !(checkout c) between s and e where s.id = c.id AND c.id = e.id",
+        "  WinSeq(shelf s, exit e; 5 hours)",
+        "    e.at > s.at + INTERVAL '1' MINUTE: as soon as s and e are there",
+        "    Sel in Spark: s.id > 'a'",
+        "    Sel in Spark: c.till > 3",
+        "partitioned   by hash of s.id = c.id = e.id: different keys run beside each other",
+        "level         delayed unsorted correctness (permanently valid, complete)",
+        "how           conservative: results wait in the holding set",
+        "must be known that no c forbids it: POG of checkout past e (from DELAY 1 minute)",
+        "              to let events go: POG of shelf (from DELAY 10 seconds) and POG of checkout (from DELAY 1 minute) "
+        "and POG of exit (it is in order: DELAY 0)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("level", "said", "how"),
+    [
+        ("CHANGES", "convergent unsorted correctness (immediate, eventually valid, complete)", "aggressive"),
+        ("FINAL", "delayed unsorted correctness (permanently valid, complete)", "conservative"),
+        ("FINAL IN ORDER", "delayed correctness (ordered, permanently valid, eventually complete)", "results wait"),
+        ("FINAL IN ORDER USING KSLACK", "delayed correctness (ordered, permanently valid, eventually complete)", "K-slack"),
+    ],
+)
+def test_every_level_has_the_name_it_has_in_the_paper(level, said, how):
+    sql = THEFT.format(more="") + level
+    assert fact(sql, "level") == [said]
+    assert fact(sql, "how")[0].startswith(how)
+
+
+def test_a_pattern_that_nothing_can_forbid():
+    sql = "EVENT SEQ(shelf s, exit e) WITHIN 5 HOURS EMIT "
+    assert lines(sql + "FINAL")[0] == "WinSeq(shelf s, exit e; 5 hours)"
+    assert fact(sql + "FINAL", "must be known")[0] == "nothing: a result is final at once"
+    assert fact(sql + "FINAL", "level")[0].startswith("unsorted correctness (immediate, permanently valid, complete)")
+    assert fact(sql + "CHANGES", "level")[0].startswith("unsorted correctness (immediate, permanently valid, complete)")
+    assert fact(sql + "FINAL", "partitioned")[0].startswith("one bucket")
+
+
+def test_one_source_in_order_gives_full_correctness():
+    assert fact("EVENT SEQ(exit s, exit e) STRICT WITHIN 5 HOURS EMIT FINAL IN ORDER", "level")[0].startswith("full correctness")
+    assert fact("EVENT SEQ(exit s, !(exit e)) WITHIN 5 HOURS EMIT FINAL IN ORDER", "level")[0].startswith("delayed correctness")
+    assert fact("EVENT SEQ(exit s, shelf e) WITHIN 5 HOURS EMIT FINAL IN ORDER", "level")[0].startswith("delayed correctness")
+
+
+@pytest.mark.parametrize(
+    ("places", "where", "waits"),
+    [
+        ("!(checkout c), shelf s, exit e", "!(checkout c) before s, from 5 hours before e on", "POG of checkout past s "),
+        ("shelf s, !(checkout c), exit e", "!(checkout c) between s and e", "POG of checkout past e "),
+        ("shelf s, exit e, !(checkout c)", "!(checkout c) after e, up to 5 hours after s", "POG of checkout past s + 5 hours "),
+    ],
+)
+def test_where_a_negation_stands(places, where, waits):
+    sql = f"EVENT SEQ({places}) WITHIN 5 HOURS EMIT FINAL"
+    assert lines(sql)[1].strip() == where
+    assert waits in fact(sql, "must be known")[0]
+
+
+def test_a_negation_at_the_end_waits_for_the_clock_under_changes():
+    sql = "EVENT SEQ(shelf s, !(checkout c)) WITHIN 5 HOURS EMIT CHANGES"
+    assert fact(sql, "must be known")[0] == "to say that c has not come: the clock past s + 5 hours"
+
+
+def test_repeated_places():
+    sql = "EVENT SEQ(shelf s, checkout+ c, exit e) WHERE c.till > 2 AND c.at > s.at WITHIN 1 HOUR RETURN COUNT(c) AS n EMIT FINAL"
+    assert lines(sql)[:4] == [
+        "WinSeq(shelf s, checkout+ c, exit e; 1 hour)",
+        "  c.at > s.at: of every event of c",
+        "  COUNT(*) AS n over the events of c",
+        "  Sel in Spark: c.till > 2",
+    ]
+    assert fact(sql, "must be known")[0] == "that no c is missing: POG of checkout past e (from DELAY 1 minute)"
+
+
+def test_selection_is_a_negation():
+    sql = "EVENT SEQ(shelf s, exit e) {} WHERE s.id = e.id WITHIN 1 HOUR EMIT FINAL"
+    assert "  NEXT MATCH: no other event that fits as e between s and e" in lines(sql.format("NEXT MATCH"))
+    assert fact(sql.format("NEXT MATCH"), "must be known")[0].startswith("that it is the next match: POG of exit past e")
+    assert "  STRICT: no event at all of shelf, exit of the same key between two neighbours" in lines(sql.format("STRICT"))
+    assert fact(sql.format("STRICT"), "must be known")[:2] == [
+        "that nothing lies between: POG of shelf past e (from DELAY 10 seconds)",
+        "that nothing lies between: POG of exit past e (it is in order: DELAY 0)",
+    ]
+
+
+def test_slack_is_the_largest_delay():
+    first, second = fact(THEFT.format(more="") + "FINAL IN ORDER USING KSLACK", "must be known")
+    assert first == "K = 1 minute, the largest DELAY; one clock over shelf, checkout, exit, the largest time seen"
+    assert second == "a row that comes behind what has been taken is late for this query, and counted"
+
+
+def test_events_that_can_be_taken_back_must_stay():
+    inner = "(EVENT SEQ(shelf a, !(checkout b)) WITHIN 1 HOUR RETURN a.id) x"
+    sql = f"EVENT SEQ({inner}, exit e) WHERE x.id = e.id WITHIN 1 DAY EMIT FINAL"
+    assert fact(sql, "must be known")[0].startswith(
+        "that x stays: POG of shelf past x (from DELAY 10 seconds) and POG of checkout"
+    )
+
+
+def test_the_plan_says_what_a_pattern_keeps():
+    node = parse_script(STREAMS + THEFT.format(more="") + "FINAL").queries[0].node
+    assert "keeps rows of (5 hours + 1 minute + how far the streams are read apart)" in explain(node)
