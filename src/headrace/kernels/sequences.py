@@ -211,7 +211,7 @@ def _search(
     n, key, depth, own = len(at), rows[root, KEY], program.counts[start], start - len(at)
     at[:] = NONE
     lent = own >= 0 and program.negations[own, N_LENT] == 1 and program.negations[own, N_FREE] == 0
-    trailing = own >= 0 and program.negations[own, N_GAP] == n
+    gap_of_root = program.negations[own, N_GAP] if own >= 0 else NONE
     if own < 0:
         at[start] = root
         _load(stacks, program, bound, program.positive[start], root)
@@ -231,8 +231,8 @@ def _search(
             k, enter = k - 1, False
             continue
         place, way, j = steps[k, AT], steps[k, WAY], steps[k, INDEX]
-        reference = root
-        if 0 <= place - way < n and at[place - way] != NONE:
+        reference = root  # in its own gap a row that forbids is the neighbour on both sides
+        if 0 <= place - way < n and at[place - way] != NONE and not (way < 0 and place + 1 == gap_of_root):
             reference = at[place - way]
         if enter:
             cursor[k] = _newest(stacks, bound, steps[k, PROBE:], j, key)
@@ -242,7 +242,7 @@ def _search(
         if way > 0:
             row = _behind(stacks, cursor[k], local, key, reference, rows[root, TS] + program.within, barrier[k])
         else:
-            newest = root if trailing or at[n - 1] == NONE else at[n - 1]
+            newest = root if gap_of_root == n or at[n - 1] == NONE else at[n - 1]
             row = _ahead(stacks, cursor[k], local, key, reference, rows[newest, TS] - program.within, barrier[k])
         at[place] = row
         if row == NONE:

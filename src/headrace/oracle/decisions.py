@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headrace.oracle.admission import Outcome
-from headrace.oracle.patterns import Choice, Found, Results, choices_of, is_told, shown, units, units_below
+from headrace.oracle.patterns import Choice, Found, Results, choices_of, shown, units, units_below
 from headrace.plan.nodes import Node, base_streams, retracts, settles
 from headrace.plan.patterns import Pattern, Selection
 from headrace.plan.query import Emit
@@ -45,38 +45,20 @@ def decided(node: Pattern, found: Found, outcomes: Mapping[str, Outcome], emit: 
     """The results that must have left, and those that may have."""
     choices = sorted(choices_of(node, found), key=lambda c: c.key)
     out = []
-    for reach, precise in ((strict_reach(node, outcomes), False), (full_reach(node, outcomes), True)):
+    for reach in (strict_reach(node, outcomes), full_reach(node, outcomes)):
         if emit is Emit.FINAL_IN_ORDER:
-            leave = _in_order(node, choices, reach, precise)
+            leave = [c for c in choices if not c.forbidden and _is_next(node, c, reach)]
         else:
             leave = [c for c in choices if not c.forbidden and is_decided(node, c, reach)]
         out.append(shown(node, found, leave))
     return out[0], out[1]
 
 
-def _in_order(node: Pattern, choices: Sequence[Choice], reach: Reach, precise: bool) -> list[Choice]:
-    """One after the other, as far as all units are, and up to the first that is not decided."""
-    out = []
-    for choice in choices:
-        if min(reach.order) <= choice.last:
-            break
-        if _is_dead(node, choice, reach, precise):
-            continue
-        if choice.forbidden or not is_decided(node, choice, reach):
-            break
-        out.append(choice)
-    return out
-
-
-def _is_dead(node: Pattern, choice: Choice, reach: Reach, precise: bool) -> bool:
-    """Whether an event forbids it that is not taken back any more: its unit is past it or, at the latest, past the whole gap."""
-    every = units(node)
-    for event in choice.forbidden:
-        end = max(choice.last, choice.first + node.within)
-        settled = reach.frontier[event.unit] > (event.key[0] if precise else end)
-        if not retracts(every[event.unit]) or event.key[0] <= choice.last or settled:
-            return True
-    return False
+def _is_next(node: Pattern, choice: Choice, reach: Reach) -> bool:
+    """Whether it is its turn: of all results up to it, wherever they are computed, none is open any more."""
+    if node.waits:
+        return min(reach.frontier) - node.waits > choice.last
+    return min(reach.order) > choice.last
 
 
 def is_decided(node: Pattern, choice: Choice, reach: Reach) -> bool:
@@ -117,7 +99,7 @@ class Slack:
         for name, outcome in outcomes.items():
             ahead = self.streams[name].ahead
             self.rows[name] += [(e.key, e.row) for e in outcome.admitted if e.key[0] >= self.bound]
-            seen += [e.key[0] for e in outcome.admitted if ahead is None or e.key[0] <= now + ahead]
+            seen += [e.key[0] for e in (*outcome.admitted, *outcome.late) if ahead is None or e.key[0] <= now + ahead]
         delays = [s.delay for s in self.streams.values()]
         slack = max((d for d in delays if isinstance(d, int)), default=0)
         if seen and all(isinstance(d, int) for d in delays):
@@ -131,12 +113,9 @@ class Slack:
         return {name: [pair for pair in rows if pair[0][0] < self.bound] for name, rows in self.rows.items()}
 
     def released(self, node: Pattern, found: Found) -> Results:
-        """The results over the rows taken, in order, up to the first that a negation may still forbid."""
+        """The results over the rows taken, as far as none before them is open."""
         out = []
         for choice in sorted(choices_of(node, found), key=lambda c: c.key):
-            if choice.forbidden:
-                continue
-            if not is_told(node, choice, self.bound):
-                break
-            out.append(choice)
+            if not choice.forbidden and choice.last + node.waits < self.bound:
+                out.append(choice)
         return shown(node, found, out)

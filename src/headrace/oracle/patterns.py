@@ -128,13 +128,11 @@ def choices_of(node: Pattern, found: Found) -> list[Choice]:
 
 
 def _fitting(node: Pattern, found: Found, place: int) -> list[Placed]:
-    """The events that are by themselves what the place asks for, in order; one whose key is NULL is none."""
+    """The events that are by themselves what the place asks for, in order."""
     here = node.places[place]
     rows = _seen(node, found, here.input)
     keep = holds(here.where, here.input.schema, [e.row for e in rows])
-    keys = _keys(node, place, rows)
-    kept = [e for e, fits, key in zip(rows, keep, keys, strict=True) if fits and None not in key]
-    return sorted(kept, key=lambda e: e.key)
+    return sorted((e for e, fits in zip(rows, keep, strict=True) if fits), key=lambda e: e.key)
 
 
 def _seen(node: Pattern, found: Found, below: Node, filtered: bool = True) -> list[Placed]:

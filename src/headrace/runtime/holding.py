@@ -26,8 +26,7 @@ def watches(spec: Sequencing) -> tuple[Watch, ...]:
     """What a result waits for before it is final."""
     n = len(spec.positive)
     found = [Watch(g.sources, g.gap if g.gap < n else None) for g in spec.negations]
-    if spec.waits:
-        found += [Watch(spec.places[p].sources, q) for q, p in enumerate(spec.positive)]
+    found += [Watch(spec.places[spec.positive[q]].sources, q) for q in spec.waits]
     return tuple(dict.fromkeys(found))
 
 

@@ -143,7 +143,7 @@ class Matching:
             done = self._decided(made, unmade, passed)
             out += zone.results(at_once, done, 1)
             self.ready.add(zone.results(in_order, done, 1))
-            out += self.ready.release(before_lag(passed.final_before, self.spec))
+            out += self.ready.release(decided_before(passed.frontier, passed.final_before, self.spec))
         return out
 
     def _changed(self, made: np.ndarray, unmade: np.ndarray, passed: Passed) -> tuple[np.ndarray, np.ndarray]:
@@ -306,9 +306,11 @@ class _Zone:
         return pa.RecordBatch.from_arrays(arrays, [c.name for c in program.columns])
 
 
-def before_lag(time: int, spec: Sequencing) -> int:
-    """Results before this time are all decided: a negation at the end keeps them open as long as their window."""
-    return time - spec.within if spec.trailing and time < END_OF_TIME else time
+def decided_before(frontier: int, final_before: int, spec: Sequencing) -> int:
+    """Results before this time are decided, in every bucket: a negation at the end keeps them open as long as their window."""
+    if not spec.trailing:
+        return final_before
+    return frontier if frontier == END_OF_TIME else frontier - spec.within
 
 
 def _subs(rows: Rows) -> np.ndarray:

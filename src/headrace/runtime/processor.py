@@ -20,7 +20,7 @@ from headrace.runtime.clock import Clocks, Header
 from headrace.runtime.evaluate import Evaluator
 from headrace.runtime.intake import Intake, all_true
 from headrace.runtime.joining import Joining
-from headrace.runtime.matching import Matching, Passed, before_lag
+from headrace.runtime.matching import Matching, Passed, decided_before
 from headrace.runtime.reporting import Reporting, Times
 from headrace.runtime.reservoir import CHUNK_ROWS, ChunkCache, ChunkStore, Reservoir, Run
 from headrace.runtime.rows import Layout, Rows
@@ -209,7 +209,7 @@ class TaskProcessor:
         timed = any(r.query == query and not r.by_rows for r in self.stage.reports)
         frontier, final = clock.frontier, clock.frontier if timed else clock.final_before
         if pattern is not None:
-            frontier, final = before_lag(frontier, pattern), before_lag(final, pattern)
+            frontier, final = (decided_before(frontier, time, pattern) for time in (frontier, final))
         return frontier, final, clock.latest, clock.last
 
     # ---- patterns -------------------------------------------------------------------------------------------------

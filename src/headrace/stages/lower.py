@@ -22,6 +22,7 @@ from headrace.plan.nodes import (
     WindowReport,
     base_stream,
     base_streams,
+    retracts,
 )
 from headrace.plan.patterns import Pattern
 from headrace.plan.query import Emit, Query, Script
@@ -100,6 +101,7 @@ class _Lowering:
     def __init__(self, type_of: Callable[[Expr, Schema], str]) -> None:
         self.type_of, self.level = type_of, 1
         self.width: dict[str, int] = {}  # feeds: how many base streams are below them
+        self.steady: set[str] = set()  # feeds that take nothing back
         self.builders: dict[tuple[object, ...], StageBuilder] = {}
 
     def builder(self, streams: tuple[Stream, ...], route: tuple[Exprs, ...] | None, apart: object = None) -> StageBuilder:
@@ -141,7 +143,7 @@ class _Lowering:
                 columns = lower_join(query, core, _needed(above, core.schema), self.type_of, self.builder, width)
                 return self._finish(query, above, columns)
             case Pattern():
-                columns = lower_pattern(query, core, _needed(above, core.schema), self.type_of, self.builder)
+                columns = lower_pattern(query, core, _needed(above, core.schema), self.type_of, self.builder, self.steady)
                 return self._finish(query, above, columns)
         raise AssertionError(f"unknown plan node {core}")
 
@@ -428,6 +430,8 @@ def lower(script: Script, type_of: Callable[[Expr, Schema], str] = guess_type) -
             if node in cuts.eager and query.name == cuts.name(node):
                 cuts.add(node, done[query.name].columns)
                 lowering.width[query.name] = len(base_streams(node))
+                if query.emit is not Emit.CHANGES or not retracts(node):
+                    lowering.steady.add(query.name)
         lowering.level += 1
     streams = tuple({s.name: s for q in script.queries for s in base_streams(q.node)}.values())
     stages = tuple(b.build() for b in lowering.builders.values())

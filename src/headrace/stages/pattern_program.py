@@ -68,7 +68,7 @@ class Sequencing:
     within: int
     key: int | None  # the table that numbers what is equal in all events
     slack: int | None = None  # K: rows wait until the largest time of all sources is so far past them
-    waits: bool = False  # whether positive rows may be taken back
+    waits: tuple[int, ...] = ()  # which of the positive places have rows that may be taken back
 
     @property
     def trailing(self) -> bool:

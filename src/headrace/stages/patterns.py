@@ -14,6 +14,7 @@ from headrace.plan.joins import common_type
 from headrace.plan.patterns import Pattern, Selection, equal_terms
 from headrace.plan.query import Query, Using
 from headrace.plan.schema import Field, Schema
+from headrace.plan.stream import StageSource
 from headrace.stages.flatten import TRUE, Exprs, Flat, flatten
 from headrace.stages.pattern_program import (
     ANY_ROW,
@@ -47,6 +48,7 @@ class Lowering:
 
     node: Pattern
     type_of: TypeOf
+    steady: set[str]
     parts: list[dict[str, Flat]] = field(default_factory=list)  # per place: by stream
     streams: dict[str, Stream] = field(default_factory=dict)  # in the order in which the pattern first names them
 
@@ -64,6 +66,10 @@ class Lowering:
     def sources(self, place: int) -> tuple[int, ...]:
         """The numbers of the streams whose rows a place takes."""
         return tuple(i for i, name in enumerate(self.streams) if name in self.parts[place])
+
+    def takes_back(self, place: int) -> bool:
+        """Whether rows of a place may be taken back."""
+        return any(isinstance(p.stream.source, StageSource) and name not in self.steady for name, p in self.parts[place].items())
 
     def kind(self, place: int, expr: Expr) -> str:
         """The type of an expression over `scope` that reads one place."""
@@ -100,9 +106,9 @@ class Lowering:
         return tuple(out)
 
 
-def lower_pattern(query: Query, node: Pattern, needed: set[str], type_of: TypeOf, make: MakeBuilder) -> Schema:
-    """Put a pattern into its stage. Gives the columns of its results."""
-    low = Lowering(node, type_of)
+def lower_pattern(query: Query, node: Pattern, needed: set[str], type_of: TypeOf, make: MakeBuilder, steady: set[str]) -> Schema:
+    """Put a pattern into its stage. Gives the columns of its results. Feeds that are `steady` take nothing back."""
+    low = Lowering(node, type_of, steady)
     keys = low.keys()
     slack = query.using is Using.KSLACK
     apart = ("pattern", node.places, node.where, node.within, node.selection, slack)
@@ -110,7 +116,7 @@ def lower_pattern(query: Query, node: Pattern, needed: set[str], type_of: TypeOf
     masks = [_place_masks(low, i, keys, builder) for i in range(len(node.places))]
     strict = node.selection is Selection.STRICT
     for own in masks:
-        builder.want(_known(keys, builder) if strict else own)
+        builder.want(_known(keys, builder) if strict and len(node.positive) > 1 else own)
     if builder.pattern is None:
         builder.pattern = _sequencing(low, keys, masks, builder, slack)
     columns = []
@@ -133,12 +139,13 @@ def _known(keys: Keys, builder: StageBuilder) -> tuple[int, ...]:
 def _place_masks(low: Lowering, place: int, keys: Keys, builder: StageBuilder) -> tuple[int, ...]:
     """Masks: the row is of a stream of this place, and fits there by itself."""
     spec = low.node.places[place]
+    compared = spec.negated or len(low.node.positive) > 1  # NULL equals nothing
 
     def fits(number: int, name: str) -> Expr:
         part = low.parts[place].get(name)
         if part is None:
             return FALSE
-        known = tuple(Expr.of(f"({exprs[number]}) IS NOT NULL") for _, exprs in keys)
+        known = tuple(Expr.of(f"({exprs[number]}) IS NOT NULL") for _, exprs in keys) if compared else ()
         return all_of((*part.predicates, *(part.rewrite(e) for e in spec.conditions), *known)) or TRUE
 
     every = tuple(fits(i, name) for i, name in enumerate(low.streams))
@@ -172,7 +179,7 @@ def _sequencing(
         tuple(k for k, c in enumerate(conditions) if not negated & set(c.places)),
         words.equal(kept), node.within, builder.group(tuple(e for _, e in keys)) if keys else None,
         max(delays, default=0) if slack else None,
-        waits=any(s.follows for s in builder.sources),
+        waits=tuple(q for q, p in enumerate(positive) if low.takes_back(p)),
     )  # fmt: skip
 
 
