@@ -176,7 +176,7 @@ class Reporting:
         heard = zip(self.stage.reports, self.evaluator.looks, self.evaluator.reported, strict=True)
         self._heard.append([self._said(report, looks, readings) for report, looks, readings in heard])
 
-    def _said(self, report: Report, looks: Looks, readings: list[Reading]) -> Said:
+    def _said(self, report: Report, looks: Looks, readings: dict[int, Reading]) -> Said:
         if not len(looks):
             return Said(looks, [])
         metrics = [metric_column(self.stage, m, readings) for m in report.metrics]

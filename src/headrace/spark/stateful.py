@@ -137,6 +137,10 @@ class SparkStore:
         """Keep a page."""
         self.write(f"page {name}", data)
 
+    def drop_page(self, name: str) -> None:
+        """Let a page go."""
+        self.cells.removeKey((f"page {name}",))
+
 
 @dataclass(frozen=True, slots=True)
 class Program:

@@ -21,6 +21,7 @@ from headrace.stages.program import (
     VectorKind,
     WindowProgram,
 )
+from headrace.stages.slices import share_slices
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -203,4 +204,5 @@ class StageBuilder:
             reports=tuple(self.reports),
             level=self.level,
             joins=tuple(self.joins),
+            slices=share_slices(self),
         )
