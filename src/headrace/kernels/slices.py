@@ -73,8 +73,8 @@ def look(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """At each of these times, the cells of each key that lie in windows of each of these sizes, where there are any.
 
-    Cells lie by key, then by end. Gives where the finds of every window begin, and for each, in the order of time: which time, the
-    key, and its cells from .. to.
+    Cells lie by key, then by end. Gives where the finds of every window begin, and for each, in the order of time: which time,
+    the key, and its cells from .. to.
     """
     windows, looks, longest = len(sizes), len(times), sizes.max()
     place = np.zeros((windows, looks), np.int64)

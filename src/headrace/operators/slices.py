@@ -21,7 +21,7 @@ from headrace.plan.windows import EveryTime, RangeWindow
 from headrace.stages.program import TallyKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from headrace.operators.looks import Ask
     from headrace.operators.tally import Reading, TallyState
@@ -179,7 +179,7 @@ class Slices:
 
     # ---- windows are looked at --------------------------------------------------------------------------------------
 
-    def read(self, asks: list[Ask]) -> list[tuple[Looks, dict[int, Reading]]]:
+    def read(self, asks: Sequence[Ask]) -> list[tuple[Looks, dict[int, Reading]]]:
         """What every report sees at the looks that are asked for."""
         found = [self._read(ask) for ask in asks]
         out = []
@@ -231,8 +231,8 @@ class Slices:
 
     def dump_keys(self, start: int, stop: int) -> dict[str, Any]:
         """What is shown of a range of keys."""
-        pairs = enumerate(self._keys)
-        return {f"{name}{i}": part[start:stop] for i, pair in pairs for name, part in zip(("word", "code"), pair, strict=True)}
+        out = {f"word{i}": words[start:stop] for i, (words, _) in enumerate(self._keys)}
+        return out | {f"code{i}": codes[start:stop] for i, (_, codes) in enumerate(self._keys)}
 
     def load_keys(self, start: int, stop: int, state: dict[str, Any]) -> None:
         """Put them back."""
