@@ -27,7 +27,7 @@ ENDINGS = {"parquet": "parquet", "csv": "csv", "json": "jsonl", "arrow": "arrow"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where the rows of one query go. `columns` are the names shown, `places` says where in the wide row; `op` puts `_op` first."""
+    """Where the rows of one query go. `columns` are the names shown, `places` where in the wide row; `op` puts `_op` first."""
 
     query: int
     path: str
