@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from headrace.runtime.rows import Layout
     from headrace.stages.program import SharedSlices, Stage, Tally
 
-PAGE = 4096  # cells that are saved together
-
 
 class Sliced:
     """The place of a tally that slices keep: it has no state of its own."""
@@ -58,6 +56,8 @@ class Sliced:
 
 class Slices:
     """The cells of one set of windows, and the group keys that their reports show."""
+
+    page = 512  # cells that are saved together
 
     def __init__(self, stage: Stage, spec: SharedSlices, layout: Layout, make: Callable[[Tally], TallyState]) -> None:
         """No rows yet."""
@@ -163,7 +163,7 @@ class Slices:
         """Cells that no look from the frontier on can reach are gone."""
         before = max(self.trigger.first_at(frontier) - int(self.sizes.max()), START_OF_TIME)
         self.gone = max(self.gone, int(self.end[: self.count].searchsorted(before, side="right")))
-        if self.gone < max(64, self.count // 2):
+        if not self.gone or self.gone < max(self.page // 8, self.count // 2):
             return
         states = [t.dump(self.gone, self.count) for t in self.tallies]
         self.base, left = self.base + self.gone, self.count - self.gone
@@ -246,8 +246,8 @@ class Slices:
 
     def dump(self, page: int) -> dict[str, Any]:
         """The cells of one page."""
-        start = max(page * PAGE - self.base, 0)
-        stop = min((page + 1) * PAGE - self.base, self.count)
+        start = max(page * self.page - self.base, self.gone)
+        stop = min((page + 1) * self.page - self.base, self.count)
         out: dict[str, Any] = {"first": self.base + start, "end": self.end[start:stop], "key": self.key[start:stop]}
         for i, tally in enumerate(self.tallies):
             out |= {f"{i}.{k}": v for k, v in tally.dump(start, stop).items()}

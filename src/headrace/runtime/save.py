@@ -2,7 +2,7 @@
 
 head           clock, open rows, edges, index of the reservoir, how many keys each table has
 page (t, p)    keys p*PAGE .. of table t, with the tallies and rings that belong to it
-cells (s, p)   cells p*CELLS .. of slices that windows share
+cells (s, p)   the p-th of equal parts of the cells of slices that windows share
 chunk c        sealed rows of the reservoir, written once
 """
 
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from headrace.errors import StateError
-from headrace.operators.slices import PAGE as CELLS
 from headrace.operators.tally import DistinctTally
 from headrace.runtime import zone as zones
 from headrace.runtime.codec import decode, encode, fingerprint
@@ -108,17 +107,16 @@ def load(processor: TaskProcessor, head: bytes, pages: PageStore) -> None:
         _load_cells(slices, i, (start, stop), pages)
 
 
-def _cell_pages(cells: tuple[int, int]) -> range:
-    start, stop = cells
-    return range(start // CELLS, (stop - 1) // CELLS + 1) if start < stop else range(0)
+def _cell_pages(slices: Slices, start: int, stop: int) -> range:
+    return range(start // slices.page, (stop - 1) // slices.page + 1) if start < stop else range(0)
 
 
 def _save_cells(slices: Slices, index: int, pages: PageStore) -> None:
     """Cells never change once their slice is over, so each is written about once."""
     start, stop = slices.cells
-    for page in _cell_pages((max(start, slices.settled), stop)):
+    for page in _cell_pages(slices, max(start, slices.settled), stop):
         pages.put_page(f"cells {index}.{page}", encode(slices.dump(page)))
-    now = _cell_pages((start, stop))
+    now = _cell_pages(slices, start, stop)
     for page in slices.pages:
         if page not in now:
             pages.drop_page(f"cells {index}.{page}")
@@ -126,7 +124,7 @@ def _save_cells(slices: Slices, index: int, pages: PageStore) -> None:
 
 
 def _load_cells(slices: Slices, index: int, cells: tuple[int, int], pages: PageStore) -> None:
-    slices.pages = _cell_pages(cells)
+    slices.pages = _cell_pages(slices, *cells)
     names = [f"cells {index}.{page}" for page in slices.pages]
     slices.load(cells, [decode(pages.get_page(name), name) for name in names])
 
