@@ -200,10 +200,10 @@ class Reporting:
     def _changes(self, report: Report, said: Said, chosen: np.ndarray, sign: int) -> list[tuple[str, Changes]]:
         if not len(chosen):
             return []
-        looks = said.looks.take(chosen)
-        columns = [
-            to_arrow(self.stage, m, c.take(chosen), self.tables) for m, c in zip(report.metrics, said.metrics, strict=True)
-        ]
+        looks, metrics = said.looks, said.metrics
+        if len(chosen) < len(looks):
+            looks, metrics = looks.take(chosen), [m.take(chosen) for m in metrics]
+        columns = [to_arrow(self.stage, m, c, self.tables) for m, c in zip(report.metrics, metrics, strict=True)]
         ends = _bounds(_window(self.stage, report), looks)[2 - report.ends :]
         columns[report.bounds : report.bounds] = [pa.array(end).view(arrow_type("TIMESTAMP")) for end in ends]
         names = [m.name for m in report.metrics]
