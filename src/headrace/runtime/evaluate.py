@@ -152,7 +152,9 @@ class Evaluator:
         """
         self.zone = zone
         rows = Run(zone.first, zone.ts[:final], [c[:final] for c in zone.columns])
-        bound = drain if drain is not None else (int(rows.ts[-1]) if final else None)
+        # At the end of the input a row beyond AHEAD may be final that lies after the time the clock had.
+        bounds = [*([] if drain is None else [drain]), *([int(rows.ts[-1])] if final else [])]
+        bound = max(bounds, default=None)
         edges = {} if bound is None else self._read_edges(zone, bound)
         moves = self._moves(zone, rows, edges, commit=True, ended=end is not None)
         find_looks(self, rows, edges, asks, moves, end)
