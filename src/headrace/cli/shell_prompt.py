@@ -18,7 +18,7 @@ from sqlglot.errors import SqlglotError
 
 from headrace.cli.shell_session import command, ended
 from headrace.plan.aggregates import FUNCTIONS
-from headrace.sql import create, functions, select, sinks, windows
+from headrace.sql import create, functions, patterns, recognize, select, sinks, windows
 from headrace.sql.errors import Text
 from headrace.sql.expressions import TYPES
 from headrace.sql.statements import STATEMENTS
@@ -41,8 +41,9 @@ WITHIN, UNBOUNDED, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, CASE, WHEN, THEN, E
 TABLE, MICROSECONDS, MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS, SYSTEM, TO, FORMAT, DELIMITER, DATAFRAME, DISTINCT, FILTER,
 PRECEDING, CURRENT ROW, USING OPTIMISTIC, SHOW STREAMS, SHOW SCHEMAS, SHOW QUERIES, LATE, REJECTED, PROFILE, MODEL, REPORT,
 ORIGIN, ORDER, CREATE TABLE, INNER JOIN, CROSS JOIN, LEFT JOIN, RIGHT JOIN, FULL JOIN, OUTER JOIN, ISTREAM, DSTREAM, RSTREAM,
-help, exit"""
+EVENT SEQ, USING KSLACK, MATCH_RECOGNIZE, AFTER MATCH SKIP TO NEXT ROW, help, exit"""
 KEYWORDS = sorted({*STATEMENTS, *select.CLAUSES, *create.CLAUSES, *windows.KINDS, *sinks.LEVELS, *FUNCTIONS, *TYPES,
+                   *patterns.CLAUSES, *patterns.SELECTIONS, *recognize.CLAUSES,
                    *(" ".join(word.split()) for word in OTHERS.split(","))})  # fmt: skip
 SPARK = sorted(name.upper() for name in functions.SCALAR if name.upper() not in KEYWORDS)
 _WORD = re.compile(r"\w*$")

@@ -129,7 +129,8 @@ def _check_slack(node: Node, emit: Emit) -> None:
     """Rows can wait before a pattern over base streams; results of other steps have waited already."""
     while isinstance(node, Filter | Project):
         node = node.input
-    if emit is not Emit.FINAL_IN_ORDER or not isinstance(node, Pattern) or any(map(has_window, children(node))):
+    made = any(map(has_window, children(node))) or any(s.unique is not None for s in base_streams(node))
+    if emit is not Emit.FINAL_IN_ORDER or not isinstance(node, Pattern) or made:
         raise QueryError(
             "USING KSLACK is for the results of a pattern over streams that no other step has made, in order",
             hint="EVENT SEQ(..) .. EMIT FINAL IN ORDER USING KSLACK",
