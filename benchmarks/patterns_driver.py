@@ -25,7 +25,7 @@ from headrace.testing.scalar import evaluate_batch
 from .patterns_metrics import Trace
 from .patterns_runs import Run, Strategy, script_of
 
-WARM_UP_ROWS = 3_000
+WARM_UP_ROWS = 1_000
 Call = tuple[Header, Arrivals | None]
 
 
@@ -99,7 +99,7 @@ def trace_of(run: Run) -> Trace:
 
 
 def drive(lowered: Lowered, rows: np.ndarray, arrival: np.ndarray, calls: list[Call]) -> Trace:
-    """Call by call; only `process` is timed."""
+    """Call by call; only `process` is timed, by the processor time it takes: what else the machine does is not in it."""
     processor = TaskProcessor(lowered.stages[0], MemoryStore())
     busy, stored = np.empty(len(calls), np.int64), np.empty(len(calls), np.int64)
     given: list[tuple[int, Changes]] = []
@@ -107,9 +107,9 @@ def drive(lowered: Lowered, rows: np.ndarray, arrival: np.ndarray, calls: list[C
     gc.disable()
     try:
         for i, (header, arrivals) in enumerate(calls):
-            begin = time.perf_counter_ns()
+            begin = time.thread_time_ns()
             result = processor.process(header, arrivals)
-            busy[i] = time.perf_counter_ns() - begin
+            busy[i] = time.thread_time_ns() - begin
             stored[i] = processor.matching.stored
             given += ((i, changes) for _, changes in result.changes)
             if result.late:
