@@ -348,11 +348,17 @@ def _level(query: Query, stream: Stream) -> list[str]:
 
 
 def _held(query: Query) -> str:
-    delays = [s.delay for s in base_streams(query.node)]
-    if all(isinstance(d, int) for d in delays):
-        longest = format_duration(max(d for d in delays if isinstance(d, int)))
-        return f"each row is held until the frontier has passed it, {longest} behind the newest event"
-    return "each row is held until the input has ended, because the stream has no DELAY"
+    streams = [s for s in base_streams(query.node) if not s.static]
+    if not all(s.bounded for s in streams):
+        return "each row is held until the input has ended, because the stream has neither DELAY nor punctuation"
+    held = "each row is held until the frontier has passed it"
+    delays = [s.delay for s in streams if isinstance(s.delay, int)]
+    behind = [f"{format_duration(max(delays))} behind the newest event"] if delays else []
+    if len(delays) < len(streams):
+        behind.append("where the punctuation is")
+    elif any(s.punctuated for s in streams):
+        behind.append("or further, where punctuation says so")
+    return ", ".join((held, *behind))
 
 
 def _on_spark(lowered: Lowered) -> list[str]:
