@@ -168,7 +168,9 @@ def _clauses(cursor: Cursor) -> tuple[Source | None, Span | None, Timing]:
                     else duration(cursor, "a duration, 0 or UNBOUNDED", bare_zero=True)
                 )
             case "PUNCTUATED BY":
-                values["punctuation"] = scalar(cursor, "what a row must have to be punctuation", CLAUSES)
+                values["punctuation"] = scalar(
+                    cursor, "the column or expression that is not NULL in a row of punctuation", CLAUSES
+                )
             case "UNIQUE BY":
                 values["unique_by"] = scalars(cursor, "a column", ("WITHIN", *CLAUSES))
                 cursor.expect("WITHIN", what="WITHIN and a duration")

@@ -351,14 +351,13 @@ def _held(query: Query) -> str:
     streams = [s for s in base_streams(query.node) if not s.static]
     if not all(s.bounded for s in streams):
         return "each row is held until the input has ended, because the stream has neither DELAY nor punctuation"
-    held = "each row is held until the frontier has passed it"
     delays = [s.delay for s in streams if isinstance(s.delay, int)]
-    behind = [f"{format_duration(max(delays))} behind the newest event"] if delays else []
+    if not delays:
+        return "each row is held until punctuation has passed it"
+    held = f"each row is held until the frontier has passed it, {format_duration(max(delays))} behind the newest event"
     if len(delays) < len(streams):
-        behind.append("where the punctuation is")
-    elif any(s.punctuated for s in streams):
-        behind.append("or further, where punctuation says so")
-    return ", ".join((held, *behind))
+        return f"{held}, and where no DELAY is, until punctuation has"
+    return f"{held}, or further on where punctuation says so" if any(s.punctuated for s in streams) else held
 
 
 def _on_spark(lowered: Lowered) -> list[str]:
