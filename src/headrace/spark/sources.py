@@ -89,7 +89,7 @@ def prepare(
     ts = table if stream.static else now  # NULL also where it does not fit
     if stream.timestamp is not None:
         ts = _micros(stream, "TIMESTAMP BY", stream.timestamp, given, types)
-    # Why a row is rejected travels as a small number: texts would make the plan larger, and Spark makes it anew for every batch.
+    promise: Column | None = None
     reasons: list[tuple[Column, str]] = []
     if drop is not None:
         reasons.append((drop, HEADER))
@@ -100,7 +100,6 @@ def prepare(
     if stream.timestamp is not None:
         of_events.append((given.isNull(), f"the timestamp {stream.timestamp} is NULL"))
         of_events.append((_unfit(ts), f"the timestamp {stream.timestamp} is outside years 1 to 9999"))
-    promise: Column | None = None
     if stream.punctuation is not None:
         # Whatever is said of events does not hold for punctuation: its other columns may be NULL, or anything.
         said = value(stream.punctuation)
@@ -110,13 +109,9 @@ def prepare(
         of_events = [(said.isNull() & test, reason) for test, reason in of_events]
         ts = F.coalesce(ts, F.lit(0))
     reasons += of_events
-    why, bad = F.lit(None).cast("tinyint"), F.lit(False)
-    if reasons:
-        why = F.coalesce(*(F.when(test, F.lit(i).cast("tinyint")) for i, (test, _) in enumerate(reasons)))
-        bad = functools.reduce(operator.or_, (test for test, _ in reasons))
     row = F.to_json(F.struct(*(F.col(f"`{n}`") for n in stream.schema.names)))
     text = F.coalesce(F.col(RAW), row) if places.kind == "lines" else row
-    columns = [ts.alias(TIME), now.alias("_now"), F.when(bad, F.concat(why.cast("string"), F.lit(":"), text)).alias("_bad")]
+    columns = [ts.alias(TIME), now.alias("_now"), _bad([test for test, _ in reasons], text).alias("_bad")]
     if promise is not None:
         columns.append(F.coalesce(promise, F.lit(NO_PROMISE)).alias(PROMISE))
     if places.kind != "arrival":
@@ -128,6 +123,14 @@ def prepare(
     columns += [value(e).alias(n) for e, n in places_of.items() if n != TIME]
     inputs = {(s, source): tuple(places_of[i.exprs[source]] for i in stages[s].inputs) for s, source in parts}
     return Prepared(base.select(*columns), places, inputs, tuple(reason for _, reason in reasons))
+
+
+def _bad(tests: list[Column], text: Column) -> Column:
+    """Why a row is rejected, as a small number: texts would make the plan larger, and Spark makes it anew for every batch."""
+    if not tests:
+        return F.lit(None).cast("string")
+    why = F.coalesce(*(F.when(test, F.lit(i).cast("tinyint")) for i, test in enumerate(tests)))
+    return F.when(functools.reduce(operator.or_, tests), F.concat(why.cast("string"), F.lit(":"), text))
 
 
 def _guarded(expr: Expr, parts: list[Part], stages: tuple[Stage, ...]) -> Expr:
