@@ -284,7 +284,8 @@ def gather(stage: Stage, cells: list[tuple[str, bytes]]) -> tuple[Header, Arriva
         now = max(now, about.get("now", 0))
         ended = ended or about.get("ended", False)
         source = about.get("source", 0)
-        some = [Segment(p, (high, low), highest, rows, source) for p, high, low, highest, rows in about.get("segments", ())]
+        given = about.get("segments", ())
+        some = [Segment(p, (high, low), highest, rows, source, promised) for p, high, low, highest, rows, promised in given]
         if body:
             parts.append(read_cell(stage, Shape.load(about["shape"]), some, body, len(segments)))
         segments += some

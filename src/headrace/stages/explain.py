@@ -370,11 +370,16 @@ def _level(query: Query, stream: Stream) -> list[str]:
 
 
 def _held(query: Query) -> str:
-    delays = [s.delay for s in base_streams(query.node)]
-    if all(isinstance(d, int) for d in delays):
-        longest = format_duration(max(d for d in delays if isinstance(d, int)))
-        return f"each row is held until the frontier has passed it, {longest} behind the newest event"
-    return "each row is held until the input has ended, because the stream has no DELAY"
+    streams = [s for s in base_streams(query.node) if not s.static]
+    if not all(s.bounded for s in streams):
+        return "each row is held until the input has ended, because the stream has neither DELAY nor punctuation"
+    delays = [s.delay for s in streams if isinstance(s.delay, int)]
+    if not delays:
+        return "each row is held until punctuation has passed it"
+    held = f"each row is held until the frontier has passed it, {format_duration(max(delays))} behind the newest event"
+    if len(delays) < len(streams):
+        return f"{held}, and where no DELAY is, until punctuation has"
+    return f"{held}, or further on where punctuation says so" if any(s.punctuated for s in streams) else held
 
 
 def _on_spark(lowered: Lowered) -> list[str]:

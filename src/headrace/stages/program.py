@@ -229,6 +229,12 @@ class Disorder:
     end_after: int | None = None
     keep: int | None = None
     static: bool = False  # complete before anything begins
+    punctuated: bool = False  # rows of its source say up to where it is complete
+
+    @property
+    def bounded(self) -> bool:
+        """Whether anything can be late before the end."""
+        return isinstance(self.delay, int) or self.punctuated
 
 
 @dataclass(frozen=True, slots=True)
