@@ -1,4 +1,4 @@
-"""The experiments drive the engine right: every strategy ends with the results of a count by hand, and says them when it should."""
+"""The experiments drive the engine right: every strategy ends with the results of a count by hand, each said when it should be."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_every_strategy_ends_with_the_same_results(strategy):
 
 
 def test_aggressive_says_a_result_with_the_last_of_its_events():
-    run, trace = traced(Strategy.AGGRESSIVE)
+    _, trace = traced(Strategy.AGGRESSIVE)
     ids, row = said(trace)
     assert (row == ids.max(axis=1)).all()
     assert (trace.sign < 0).sum() > 10
