@@ -119,6 +119,10 @@ def test_the_clauses_of_a_stream(df):
     assert (stream.idle, stream.ahead, stream.end_after, stream.keep) == (60_000_000, 3_600_000_000, 5_000_000, 604_800_000_000)
     assert str(stream.unique) == "UNIQUE BY card, id WITHIN 1 minute"
     assert hr.stream(df, delay=0).node.stream.delay == 0
+    punctuated = hr.stream(df, timestamp="at", punctuated_by="CASE WHEN card IS NULL THEN at END").node.stream
+    assert (punctuated.delay, str(punctuated.punctuation)) == (None, "CASE WHEN card IS NULL THEN at END")
+    with pytest.raises(hr.QueryError, match="PUNCTUATED BY speaks of the time of events"):
+        hr.stream(df, punctuated_by="at")
 
 
 def test_late_and_rejected_belong_to_the_stream_as_read(payments):

@@ -5,7 +5,9 @@ import datetime as dt
 import pytest
 
 from headrace.oracle.admission import Admission, Arrival, Batch, Event, admit, unique
+from headrace.plan.arrival import by_arrival
 from headrace.plan.expr import Expr
+from headrace.plan.nodes import Scan
 from headrace.plan.schema import Schema
 from headrace.plan.stream import Bound, FileSource, FrameSource, Stream, Unique
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
@@ -91,6 +93,80 @@ def test_without_a_bound_nothing_is_late_and_nothing_final_until_the_end(delay):
     s = stream(delay=delay, keep=1)
     assert run(s, batch(0, 10, -(10**9)), batch(1, 3)) == [([10, -(10**9)], [], 0, START_OF_TIME), ([3], [], 0, START_OF_TIME)]
     assert admit(s, [batch(0, 1)])[-1].final_before == END_OF_TIME
+
+
+def promise(upto, partition=0):
+    """A row whose `day` makes it punctuation: no more rows up to `n`."""
+    return Arrival((None, upto, dt.date(1970, 1, 1), None), partition)
+
+
+def row(ts, partition=0):
+    return Arrival((ts, 0, None, None), partition)
+
+
+def punctuated(**clauses):
+    return stream(punctuation=Expr.of("CASE WHEN day IS NOT NULL THEN n END"), timestamp_unit=1, **clauses)
+
+
+def arrive(now, *arrivals):
+    return Batch(now, {"s": list(arrivals)})
+
+
+def test_punctuation_is_no_event_and_moves_the_frontier_past_its_time():
+    assert run(punctuated(), arrive(0, row(10), row(3)), arrive(1, promise(5)), arrive(2, row(5), row(6))) == [
+        ([10, 3], [], 0, START_OF_TIME),
+        ([], [], 0, 6),
+        ([6], [5], 0, 6),
+    ]
+
+
+def test_in_a_batch_rows_are_late_only_behind_the_punctuation_of_their_own_partition():
+    s = punctuated(many=True)
+    first = arrive(0, row(5), promise(5), row(5), row(5, 1), promise(3, 1))
+    assert run(s, first, arrive(1, row(4, 1), row(3, 1), promise(9), row(9, 1))) == [
+        ([5, 5], [5], 0, 4),
+        ([4, 9], [3], 0, 4),
+    ]
+
+
+def test_punctuation_that_comes_out_of_order_takes_nothing_back():
+    assert run(punctuated(), arrive(0, promise(9)), arrive(1, promise(4), row(9), row(10))) == [
+        ([], [], 0, 10),
+        ([10], [9], 0, 10),
+    ]
+
+
+def test_without_delay_the_frontier_waits_for_the_punctuation_of_every_partition_that_is_not_idle():
+    batches = [arrive(0, row(1), row(1, 1), promise(7)), arrive(1, promise(5, 1)), arrive(2, promise(8, 2)), arrive(3, row(9, 3))]
+    assert [o[3] for o in run(punctuated(many=True), *batches)] == [START_OF_TIME, 6, 6, 6]
+    later = [*batches, arrive(13, promise(10, 0)), arrive(23)]
+    assert [o[3] for o in run(punctuated(many=True, idle=10), *later)] == [START_OF_TIME, 6, 6, 6, 11, 21]
+
+
+def test_with_delay_a_partition_is_as_far_as_the_further_of_the_two():
+    s = punctuated(many=True, delay=5)
+    batches = [arrive(0, row(10), row(20, 1)), arrive(1, promise(8)), arrive(2, row(13)), arrive(3, row(30))]
+    assert [o[3] for o in run(s, *batches)] == [5, 9, 9, 15]
+    assert run(s, arrive(0, row(10), promise(8), row(8), row(9), row(20), row(14))) == [([10, 9, 20], [8, 14], 0, 15)]
+
+
+def test_punctuation_too_far_ahead_does_not_count():
+    assert run(punctuated(ahead=10), arrive(0, promise(11)), arrive(1, row(5), promise(11))) == [
+        ([], [], 0, START_OF_TIME),
+        ([5], [], 0, 12),
+    ]
+
+
+def test_punctuation_keeps_a_stream_from_ending_and_is_rejected_where_no_calendar_reaches():
+    s = punctuated(end_after=10)
+    assert [o[3] for o in run(s, arrive(0, promise(1)), arrive(9, promise(1)), arrive(18), arrive(19))] == [2, 2, 2, END_OF_TIME]
+    (outcome,) = admit(s, [arrive(0, promise(MAX_TIME + 1))], end=False)
+    assert [r.reason for r in outcome.rejected] == [f"the punctuation {s.punctuation} is outside years 1 to 9999"]
+
+
+def test_by_arrival_punctuation_is_no_event_and_says_nothing():
+    (outcome,) = admit(by_arrival(Scan(punctuated())).stream, [arrive(7, row(5), promise(9), row(4))], end=False)
+    assert ([e.key for e in outcome.admitted], outcome.late, outcome.frontier) == ([(7, 0, 0), (7, 0, 2)], (), 7)
 
 
 def test_final_before():

@@ -9,12 +9,13 @@ from random import Random
 import pyarrow as pa
 import pytest
 
+from headrace.oracle.admission import admit
 from headrace.plan.time import SECOND
 from headrace.sql import parse_script
 from headrace.testing.conformance import check_bounded_state
-from headrace.testing.disorder import disordered
+from headrace.testing.disorder import cut, delayed, disordered, in_order, punctuated
 from headrace.testing.local import LocalEngine, local_engine
-from headrace.testing.rows import from_micros
+from headrace.testing.rows import from_micros, to_micros
 
 STREAM = "CREATE STREAM p (at TIMESTAMP, card STRING, x DOUBLE) SOURCE FILE('p.csv') TIMESTAMP BY at DELAY 3 SECONDS;"
 # Windows let go of silent keys; ROWS per key and UNBOUNDED keep a fixed amount per key, so there the keys are few.
@@ -23,6 +24,9 @@ SELECT card, SUM(x) AS s, COUNT(*) AS n, MIN(x) AS lo, COUNT(DISTINCT x) AS d, S
   FROM p [RANGE 10 SECONDS] GROUP BY card EMIT CHANGES INTO sliding;
 SELECT card, SUM(x) AS s, MAX(card) AS hi FROM p [RANGE 5 SECONDS LAG 5 SECONDS] GROUP BY card EMIT FINAL INTO lagging;
 """
+LOOK = "SELECT card, SUM(x) AS s, COUNT(*) AS n FROM p [SIZE {} SECONDS EVERY 2 SECONDS] GROUP BY card EMIT {} INTO w{};"
+EMITS = {2: "CHANGES", 4: "CHANGES", 10: "CHANGES", 6: "FINAL", 8: "FINAL", 12: "FINAL"}
+LOOKS = STREAM + "".join(LOOK.format(size, emit, size) for size, emit in EMITS.items())
 LAST_ROWS = f"""{STREAM}
 SELECT card, SUM(x) AS s, MIN(x) AS lo, FIRST(card) AS f FROM p [ROWS 20] GROUP BY card EMIT FINAL IN ORDER INTO last_rows;
 """
@@ -30,6 +34,9 @@ PER_KEY = f"""{STREAM}
 SELECT card, SUM(x) AS s, MAX(x) AS hi, LAST(x) AS l FROM p [ROWS 5 PARTITIONED BY card] GROUP BY card EMIT FINAL INTO last_rows;
 SELECT card, SUM(x) AS s, COUNT(*) AS n, MIN(x) AS lo, AVG(x) AS a FROM p [UNBOUNDED] GROUP BY card EMIT CHANGES INTO ever;
 """
+
+
+PROMISED = SLIDING.replace("DELAY 3 SECONDS", "PUNCTUATED BY CASE WHEN card IS NULL THEN at END")
 
 
 def batches(count: int, fresh_keys: bool, seed: int = 0):
@@ -45,11 +52,23 @@ def batches(count: int, fresh_keys: bool, seed: int = 0):
 
 @pytest.mark.parametrize(
     ("sql", "fresh_keys"),
-    [(SLIDING, True), (SLIDING, False), (LAST_ROWS, False), (PER_KEY, False)],
-    ids=["sliding, fresh keys", "sliding", "rows", "per key"],
+    [(SLIDING, True), (SLIDING, False), (LOOKS, True), (LOOKS, False), (LAST_ROWS, False), (PER_KEY, False)],
+    ids=["sliding, fresh keys", "sliding", "slices, fresh keys", "slices", "rows", "per key"],
 )
 def test_state_levels_off(sql, fresh_keys):
     check_bounded_state(parse_script(sql), batches(160, fresh_keys), local_engine, buckets=2)
+
+
+@pytest.mark.parametrize("fresh_keys", [True, False])
+def test_state_levels_off_where_only_punctuation_lets_it_go(fresh_keys):
+    """Some of it lost and some out of order: the next that comes lets go of what is past."""
+    script, rng = parse_script(PROMISED), Random(1)
+    events = [(a.values[0], a.values) for b in batches(160, fresh_keys) for a in b.rows["p"]]
+    rows = delayed(in_order((to_micros(at), values) for at, values in events), rng, share=0.3, up_to=3 * SECOND)
+    rows = punctuated(rows, rng, lambda upto: (from_micros(upto), None, None), share=0.3, lost=0.3, up_to=2 * SECOND)
+    feed = cut("p", rows, rng, batches=160)
+    assert not [e for o in admit(script.streams[0], feed) for e in o.late], "what is promised holds"
+    check_bounded_state(script, feed, local_engine, buckets=2)
 
 
 def test_memory_of_an_endless_run_levels_off():

@@ -60,6 +60,19 @@ def test_any_script_conforms(data):
     )  # fmt: skip
 
 
+@settings(suppress_health_check=RELAXED, max_examples=max(6, settings.default.max_examples // 5))
+@given(st.data())
+def test_any_script_conforms_under_punctuation(data):
+    """In order or not, lost, broken, or never there in one of the partitions; with DELAY and without."""
+    stream = data.draw(streams().filter(lambda s: s.punctuation is not None))
+    case = Case(data.draw(scripts(stream, 2)), tuple(data.draw(arrivals(stream, 24))))
+    try:
+        local_engine(case.script, 1, None)
+    except QueryError:
+        assume(False)
+    check_query(case.script, case.batches, local_engine, buckets=(3,), restarts=data.draw(places(case)))
+
+
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
 @settings(suppress_health_check=RELAXED, max_examples=max(6, settings.default.max_examples // 10))
 @given(data=st.data())

@@ -7,7 +7,7 @@ from headrace.plan.expr import Expr
 from headrace.plan.schema import Schema
 from headrace.plan.stream import FileSource, FrameSource, Stream
 from headrace.testing.clock import ManualClock
-from headrace.testing.disorder import cut, delayed, disordered, doubled, in_order, paused, recut
+from headrace.testing.disorder import cut, delayed, disordered, doubled, in_order, paused, punctuated, recut, spread
 
 SCHEMA = Schema.of(at="TIMESTAMP", n="INT")
 EVENTS = [(i * 1000, (i * 1000, i)) for i in range(200)]
@@ -34,6 +34,22 @@ def test_beyond_the_bound_some_are_late_and_all_arrive():
     outcomes = admit(stream(20_000), batches)
     assert sum(len(o.late) for o in outcomes) > 5
     assert sorted(values(batches)) == list(range(200))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_punctuation_holds_also_where_it_is_lost_or_comes_out_of_order(seed):
+    rng = Random(seed)
+    rows = delayed(spread(in_order(EVENTS), rng, partitions=3, apart=5_000), rng, share=0.5, up_to=20_000)
+    came = punctuated(rows, rng, lambda upto: (upto, -1), share=0.5, lost=0.3, up_to=9_000)
+    promises = [r.ts for r in came if r.values[1] == -1]
+    assert 20 < len(promises) < 100
+    assert promises != sorted(promises)
+    promised = Stream(
+        "s", FrameSource("s", ("p", "o")), SCHEMA, timestamp=Expr.of("at"), punctuation=Expr.of("CASE WHEN n = -1 THEN at END")
+    )
+    outcomes = admit(promised, cut("s", came, rng, batches=20), end=False)
+    assert sum(len(o.admitted) for o in outcomes) == len(EVENTS)
+    assert outcomes[-1].frontier > 150_000
 
 
 def test_the_same_seed_gives_the_same_arrivals():

@@ -230,6 +230,7 @@ def stream(
     timestamp: str | None = None,
     delay: Duration | None = None,
     *,
+    punctuated_by: str | None = None,
     name: str | None = None,
     timestamp_unit: str = "millisecond",
     idle: Duration | None = None,
@@ -244,6 +245,7 @@ def stream(
 
     `timestamp` is the column or SQL expression of the event's time (an integer is in `timestamp_unit`s); without it, the time of
     arrival. `delay` is how late a row may come: '10 seconds', 0, or 'unbounded'. `name` identifies the stream in checkpoints.
+    `punctuated_by` is a column or SQL expression; a row where it is not NULL is no event, but says that no more come up to then.
     `position` names the columns (partition, offset) that place a row in its source, as Kafka has them.
     """
     schema = schema_of(frame)
@@ -259,6 +261,7 @@ def stream(
         timestamp=bind(timestamp, schema, "timestamp") if timestamp is not None else None,
         timestamp_unit=unit_micros(timestamp_unit),
         delay=_delay(delay),
+        punctuation=bind(punctuated_by, schema, "punctuated_by") if punctuated_by is not None else None,
         unique=_unique(unique_by, unique_within, schema) if unique_by is not None and unique_within is not None else None,
         idle=_optional(idle, "idle"),
         ahead=_optional(ahead, "ahead"),

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from headrace.errors import QueryError
+from headrace.plan.expr import Expr
 from headrace.plan.stream import Stream
 from headrace.plan.time import END_OF_TIME, START_OF_TIME, TABLE_TIME
 from headrace.testing.rows import MAX_TIME, MIN_TIME, Row, group_value, normal_rows, to_micros
@@ -43,7 +44,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A row that has no time, with the reason; `key` has the position only."""
+    """A row that has no time, or whose punctuation has none, with the reason; `key` has the position only."""
 
     key: Key
     row: Row
@@ -52,7 +53,7 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one batch: each of its rows is in one of the three lists, in arrival order."""
+    """What became of one batch: each of its rows but punctuation is in one of the three lists, in arrival order."""
 
     admitted: tuple[Event, ...]
     late: tuple[Event, ...]
@@ -69,6 +70,7 @@ class Partition:
 
     rows: int = 0
     max_ts: int | None = None  # over rows that count; a late row counts, one beyond AHEAD does not
+    promised: int | None = None  # no more rows before this time: one microsecond past the largest punctuation that counts
     last_arrival: int = START_OF_TIME  # of any row, rejected ones too
 
 
@@ -89,7 +91,7 @@ class Admission:
         admitted: list[Event] = []
         late: list[Event] = []
         rejected: list[Rejection] = []
-        for arrival, row, ts in zip(arrivals, rows, event_times(stream, rows, now), strict=True):
+        for arrival, row, came in zip(arrivals, rows, read_times(stream, rows, now), strict=True):
             hi = arrival.partition
             if hi != 0 and stream.single_partition:
                 raise ValueError(f"stream {stream.name!r} has one partition, and a row came from partition {hi}")
@@ -97,12 +99,17 @@ class Admission:
             lo = partition.rows
             partition.rows += 1
             partition.last_arrival = now
-            if isinstance(ts, str):
-                rejected.append(Rejection((START_OF_TIME, hi, lo), row, ts))
+            if isinstance(came, str):
+                rejected.append(Rejection((START_OF_TIME, hi, lo), row, came))
+                continue
+            ts = came.upto if isinstance(came, Punctuation) else came
+            beyond = stream.ahead is not None and ts > now + stream.ahead
+            if isinstance(came, Punctuation):
+                if stream.punctuated and not beyond:
+                    partition.promised = ts + 1 if partition.promised is None else max(partition.promised, ts + 1)
                 continue
             event = Event((ts, hi, lo), row)
             (late if self._is_late(ts, partition) else admitted).append(event)
-            beyond = stream.ahead is not None and ts > now + stream.ahead
             if not beyond:
                 partition.max_ts = ts if partition.max_ts is None else max(partition.max_ts, ts)
         before = self.frontier
@@ -138,24 +145,59 @@ class Admission:
             return False  # a table was there before anything began
         if self.frontier == END_OF_TIME:
             return True  # the stream has ended
-        delay = self.stream.delay
-        if not isinstance(delay, int):
+        if not self.stream.bounded:
             return False
-        return ts < self.frontier or (partition.max_ts is not None and ts < partition.max_ts - delay)
+        complete = self._complete_before(partition)
+        return ts < self.frontier or (complete is not None and ts < complete)
+
+    def _complete_before(self, partition: Partition) -> int | None:
+        """Up to where a partition is complete by what it has shown: by DELAY or by punctuation, whichever says more."""
+        delay, found = self.stream.delay, []
+        if isinstance(delay, int) and partition.max_ts is not None:
+            found.append(partition.max_ts - delay)
+        if partition.promised is not None:
+            found.append(partition.promised)
+        return max(found, default=None)
 
     def _frontier_at(self, now: int) -> int:
         """The frontier at the end of a batch, from all that came until now."""
-        stream, delay = self.stream, self.stream.delay
+        stream = self.stream
         if not self.partitions:
             return START_OF_TIME
         silence = now - max(p.last_arrival for p in self.partitions.values())
         if stream.end_after is not None and silence >= stream.end_after:
             return END_OF_TIME
-        timed = [(p.max_ts, p.last_arrival) for p in self.partitions.values() if p.max_ts is not None]
-        if not isinstance(delay, int) or not timed:
+        shown = [(self._complete_before(p), p.last_arrival) for p in self.partitions.values()]
+        known = [(upto, last) for upto, last in shown if upto is not None]
+        if not stream.bounded or not known:
             return START_OF_TIME
-        awake = [ts - delay for ts, last in timed if stream.idle is None or now - last < stream.idle]
-        return min(awake) if awake else max(ts for ts, _ in timed) - delay + silence
+        awake = [upto for upto, last in shown if stream.idle is None or now - last < stream.idle]
+        if stream.delay is None and None in awake:
+            return START_OF_TIME  # a partition that has promised nothing yet may still bring anything
+        moving = [upto for upto in awake if upto is not None]
+        return min(moving) if moving else max(upto for upto, _ in known) + silence
+
+
+@dataclass(frozen=True, slots=True)
+class Punctuation:
+    """What a row that is no event says: no more rows of its partition up to this time."""
+
+    upto: int
+
+
+def read_times(stream: Stream, rows: Sequence[Row], now: int) -> list[int | Punctuation | str]:
+    """For every row its time in microseconds, what it promises if it is punctuation, or the reason why it is rejected."""
+    if stream.punctuation is None:
+        return list(event_times(stream, rows, now))
+    values = [value for (value,) in evaluate((stream.punctuation,), stream.schema, rows)]
+    events = iter(event_times(stream, [row for row, value in zip(rows, values, strict=True) if value is None], now))
+    return [next(events) if value is None else _promise(stream, value) for value in values]
+
+
+def _promise(stream: Stream, value: Any) -> Punctuation | str:
+    assert stream.punctuation is not None
+    upto = _micros(stream, "PUNCTUATED BY", stream.punctuation, value)
+    return f"the punctuation {stream.punctuation} is outside years 1 to 9999" if upto is None else Punctuation(upto)
 
 
 def event_times(stream: Stream, rows: Sequence[Row], now: int) -> list[int | str]:
@@ -169,25 +211,29 @@ def event_times(stream: Stream, rows: Sequence[Row], now: int) -> list[int | str
 
 def _event_time(stream: Stream, value: Any) -> int | str:
     """The time a row claims."""
+    assert stream.timestamp is not None
+    if value is None:
+        return f"the timestamp {stream.timestamp} is NULL"
+    micros = _micros(stream, "TIMESTAMP BY", stream.timestamp, value)
+    return f"the timestamp {stream.timestamp} is outside years 1 to 9999" if micros is None else micros
+
+
+def _micros(stream: Stream, clause: str, expr: Expr, value: Any) -> int | None:
+    """A time in microseconds; None where no calendar reaches."""
     match value:
-        case None:
-            return f"the timestamp {stream.timestamp} is NULL"
         case bool() | float() | str() | bytes() | Decimal():
-            raise QueryError(f"TIMESTAMP BY {stream.timestamp} is neither a time nor a whole number: {value!r}")
+            raise QueryError(f"{clause} {expr} is neither a time nor a whole number: {value!r}")
         case dt.datetime() | dt.date():
             return to_micros(value)
     # An integer in its unit; or microseconds, where a TIMESTAMP lies outside the calendar.
-    micros: int = value if _is_timestamp(stream) else value * stream.timestamp_unit
-    if MIN_TIME <= micros <= MAX_TIME:
-        return micros
-    return f"the timestamp {stream.timestamp} is outside years 1 to 9999"
+    micros: int = value if _is_timestamp(stream, expr) else value * stream.timestamp_unit
+    return micros if MIN_TIME <= micros <= MAX_TIME else None
 
 
-def _is_timestamp(stream: Stream) -> bool:
-    """Whether the time is a TIMESTAMP."""
-    assert stream.timestamp is not None
-    name = stream.timestamp.as_column
-    kind = stream.schema.field(name).type if name is not None else stream.timestamp.type_in(stream.schema)
+def _is_timestamp(stream: Stream, expr: Expr) -> bool:
+    """Whether it is a TIMESTAMP."""
+    name = expr.as_column
+    kind = stream.schema.field(name).type if name is not None else expr.type_in(stream.schema)
     return kind.startswith("TIMESTAMP")
 
 

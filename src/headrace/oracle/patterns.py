@@ -156,9 +156,15 @@ def _seen(node: Pattern, found: Found, below: Node, filtered: bool = True) -> li
 
 def _keys(node: Pattern, place: int, rows: Sequence[Placed]) -> list[Row]:
     """What is equal in all events of a result, and in those that forbid one: for every row its values."""
-    exprs = [exprs[place] for exprs in node.keys]
+    exprs = [exprs[place] for exprs in keys_of(node)]
     values = evaluate(exprs, node.scope, [_scope_row(node, {place: e}) for e in rows]) if exprs else [()] * len(rows)
     return [tuple(map(_comparable, row)) for row in values]
+
+
+@cache
+def keys_of(node: Pattern) -> tuple[tuple[Expr, ...], ...]:
+    """The keys of a pattern, asked for again and again."""
+    return node.keys
 
 
 def _comparable(value: Any) -> Any:

@@ -143,10 +143,11 @@ def check_bounded(node: Join, left: tuple[Stream, ...], right: tuple[Stream, ...
         for stream in streams:
             if stream.static:
                 continue  # it does not grow
-            if stream.delay is None:
+            if stream.delay is None and not stream.punctuated:
                 raise QueryError(
                     f"stream {stream.name!r} declares no bound on disorder, so the rows of a join with it could never be let go",
-                    hint="add DELAY (for example DELAY 10 SECONDS, or DELAY 0 if it is in order) to CREATE STREAM",
+                    hint="add DELAY (for example DELAY 10 SECONDS, or DELAY 0 if it is in order) or PUNCTUATED BY "
+                    "to CREATE STREAM",
                 )
             if stream.keep is not None and not isinstance(window, RangeWindow):
                 raise QueryError(

@@ -336,8 +336,11 @@ def settles(node: Node) -> int:
 def _slack(streams: tuple[Stream, ...]) -> str:
     """How far rows can be apart before they are final."""
     delays = [s.delay for s in streams if isinstance(s.delay, int)]
-    apart = " + how far the streams are read apart" if len(set(s.name for s in streams)) > 1 else ""
-    return format_duration(max(delays, default=0)) + apart
+    promised = any(s.delay is None and s.punctuated for s in streams)
+    parts = [format_duration(max(delays))] if delays else [] if promised else [format_duration(0)]
+    parts += ["how far punctuation is behind"] if promised else []
+    parts += ["how far the streams are read apart"] if len(set(s.name for s in streams)) > 1 else []
+    return " + ".join(parts)
 
 
 def state_bound(node: Node) -> str:

@@ -107,11 +107,12 @@ class Query:
         for stream in base_streams(self.node):
             if stream.static:
                 continue
-            if stream.delay is None and stream.keep is None:
+            if stream.delay is None and stream.keep is None and not stream.punctuated:
                 raise QueryError(
                     f"stream {stream.name!r} declares no bound on disorder, "
                     "so the state of a window over it could never be let go",
-                    hint="add DELAY (for example DELAY 10 SECONDS, or DELAY 0 if it is in order) or KEEP to CREATE STREAM",
+                    hint="add DELAY (for example DELAY 10 SECONDS, or DELAY 0 if it is in order), PUNCTUATED BY or KEEP "
+                    "to CREATE STREAM",
                 )
             if stream.delay is Bound.UNBOUNDED and self.emit is not Emit.CHANGES:
                 raise QueryError(
@@ -129,11 +130,18 @@ def _check_slack(node: Node, emit: Emit) -> None:
     """Rows can wait before a pattern over base streams; results of other steps have waited already."""
     while isinstance(node, Filter | Project):
         node = node.input
-    if emit is not Emit.FINAL_IN_ORDER or not isinstance(node, Pattern) or any(map(has_window, children(node))):
+    made = any(map(has_window, children(node))) or any(s.unique is not None for s in base_streams(node))
+    if emit is not Emit.FINAL_IN_ORDER or not isinstance(node, Pattern) or made:
         raise QueryError(
             "USING KSLACK is for the results of a pattern over streams that no other step has made, in order",
             hint="EVENT SEQ(..) .. EMIT FINAL IN ORDER USING KSLACK",
         )
+    for stream in base_streams(node):
+        if stream.delay is None:
+            raise QueryError(
+                f"USING KSLACK holds rows for the longest DELAY of the streams, and {stream.name!r} has none",
+                hint="add DELAY to CREATE STREAM, or leave USING KSLACK out",
+            )
 
 
 def refuse_tables(node: Node) -> None:

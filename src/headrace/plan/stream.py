@@ -72,6 +72,7 @@ class StageSource:
     """The results of another stage of the same script. Made when a plan is cut into stages, never written by a user."""
 
     node: str
+    punctuated: bool = False  # whether punctuation alone bounds the disorder of some stream below it
 
     def __str__(self) -> str:
         """For explain."""
@@ -109,6 +110,7 @@ class Stream:
     timestamp: Expr | None = None  # None: the arrival time
     timestamp_unit: int = 1_000  # microseconds of one unit of an integer timestamp
     delay: int | Bound | None = None
+    punctuation: Expr | None = None  # where it is not NULL a row is no event, but says: no more rows up to this time
     idle: int | None = None
     ahead: int | None = None
     end_after: int | None = None
@@ -124,10 +126,40 @@ class Stream:
             self.timestamp.check(self.schema)
         for expr in self.unique.by if self.unique else ():
             expr.check(self.schema)
+        if self.punctuation is not None:
+            self._check_punctuation(self.punctuation)
         for clause in ("delay", "idle", "ahead", "end_after", "keep"):
             value = getattr(self, clause)
             if isinstance(value, int) and value < 0:
                 raise QueryError(f"{clause.upper().replace('_', ' ')} cannot be negative", where=f"stream {self.name}")
+
+    def _check_punctuation(self, punctuation: Expr) -> None:
+        """It speaks of the time of events, and is a bound."""
+        punctuation.check(self.schema)
+        if self.timestamp is None and self.reads is None:
+            raise QueryError(
+                "PUNCTUATED BY speaks of the time of events, and they have none but that of their arrival",
+                where=f"stream {self.name}",
+                hint="add TIMESTAMP BY to CREATE STREAM",
+            )
+        if self.delay is Bound.UNBOUNDED:
+            raise QueryError(
+                "DELAY UNBOUNDED says that nothing bounds the disorder, and PUNCTUATED BY does",
+                where=f"stream {self.name}",
+                hint="leave DELAY out: then punctuation alone says up to where the stream is complete",
+            )
+
+    @property
+    def punctuated(self) -> bool:
+        """Whether punctuation bounds the disorder. Rows that are read by arrival have no time that it could speak of."""
+        if isinstance(self.source, StageSource):
+            return self.source.punctuated
+        return self.punctuation is not None and self.timestamp is not None
+
+    @property
+    def bounded(self) -> bool:
+        """Whether something that is declared says when the stream is complete up to a time."""
+        return isinstance(self.delay, int) or self.punctuated
 
     @property
     def rows_of(self) -> str:
@@ -149,6 +181,8 @@ class Stream:
                 parts.append("DELAY UNBOUNDED")
             case int(delay):
                 parts.append(f"DELAY {format_duration(delay)}")
+        if self.punctuation is not None:
+            parts.append(f"PUNCTUATED BY {self.punctuation}")
         for clause, value in (("IDLE", self.idle), ("AHEAD", self.ahead), ("END AFTER", self.end_after), ("KEEP", self.keep)):
             if value is not None:
                 parts.append(f"{clause} {format_duration(value)}")

@@ -18,7 +18,7 @@ class Segment:
     """A run of rows of one source partition, in order: what every bucket must know of it.
 
     Segments of one partition are ordered by `place`; `highest` is the largest time in it that counts (rows too far ahead do
-    not), START_OF_TIME if there is none.
+    not), `promised` the time before which punctuation in it says that no more rows come; START_OF_TIME if there is none.
     """
 
     partition: int
@@ -26,6 +26,7 @@ class Segment:
     highest: int
     rows: int
     source: int = 0  # of the stage
+    promised: int = START_OF_TIME
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Clock:
     disorder: Disorder
     frontier: int = START_OF_TIME
     highest: dict[int, int] = field(default_factory=dict)  # per partition
+    promised: dict[int, int] = field(default_factory=dict)  # per partition: punctuation says that no rows come before this
     arrival: dict[int, int] = field(default_factory=dict)  # per partition: when its last row came
     last_place: dict[int, tuple[int, int]] = field(default_factory=dict)
     ended: bool = False
@@ -78,17 +80,18 @@ class Clock:
         delay = self.disorder.delay
         if self.ended:
             return np.full(len(header.segments), END_OF_TIME, np.int64)
-        if not isinstance(delay, int):
+        if not self.disorder.bounded:
             return bounds
-        running = dict(self.highest)
+        highest, promised = dict(self.highest), dict(self.promised)
         for i in sorted(range(len(header.segments)), key=lambda i: header.segments[i].place):
             segment = header.segments[i]
-            seen = running.get(segment.partition, START_OF_TIME)
-            bounds[i] = self.frontier if seen == START_OF_TIME else max(self.frontier, seen - delay)
+            seen, said = (d.get(segment.partition, START_OF_TIME) for d in (highest, promised))
+            bounds[i] = max(self.frontier, self._complete_before(seen, said))
             # With no delay at all the frontier is an order key: at the same time, what stands before the last row is late too.
             if delay == 0 and segment.place < self.last_place.get(segment.partition, segment.place):
                 bounds[i] += 1
-            running[segment.partition] = max(seen, segment.highest)
+            highest[segment.partition] = max(seen, segment.highest)
+            promised[segment.partition] = max(said, segment.promised)
         return bounds
 
     def advance(self, header: Header) -> None:
@@ -97,6 +100,7 @@ class Clock:
             if segment.rows:
                 p = segment.partition
                 self.highest[p] = max(self.highest.get(p, START_OF_TIME), segment.highest)
+                self.promised[p] = max(self.promised.get(p, START_OF_TIME), segment.promised)
                 self.arrival[p] = header.now
                 self.last_place[p] = max(self.last_place.get(p, segment.place), segment.place)
         self.ended = self.ended or header.ended or self._silent(header.now, self.disorder.end_after)
@@ -110,16 +114,23 @@ class Clock:
     def _silent(self, now: int, limit: int | None) -> bool:
         return limit is not None and bool(self.arrival) and now - max(self.arrival.values()) >= limit
 
-    def _observed(self, now: int) -> int:
+    def _complete_before(self, seen: int, said: int) -> int:
+        """Up to where a partition is complete: by DELAY from the largest time seen, or by what punctuation has said."""
         delay = self.disorder.delay
-        seen = {p: t for p, t in self.highest.items() if t > START_OF_TIME}
-        if not isinstance(delay, int) or not seen:
+        return max(said, seen - delay) if isinstance(delay, int) and seen > START_OF_TIME else said
+
+    def _observed(self, now: int) -> int:
+        if not self.disorder.bounded:
             return START_OF_TIME
+        known = {p: self._complete_before(seen, self.promised[p]) for p, seen in self.highest.items()}
+        if self.disorder.delay is not None:  # a partition that has shown no time is not waited for; for a promise we wait
+            known = {p: upto for p, upto in known.items() if upto > START_OF_TIME}
         idle = self.disorder.idle
-        active = [t for p, t in seen.items() if idle is None or now - self.arrival[p] < idle]
+        active = [upto for p, upto in known.items() if idle is None or now - self.arrival[p] < idle]
         if active:
-            return min(active) - delay
-        return max(seen.values()) - delay + (now - max(self.arrival.values()))
+            return min(active)
+        furthest = max(known.values(), default=START_OF_TIME)
+        return furthest if furthest == START_OF_TIME else furthest + (now - max(self.arrival.values()))
 
     def dump(self) -> dict[str, object]:
         """The state, as what JSON can hold."""
@@ -127,15 +138,16 @@ class Clock:
             "frontier": self.frontier,
             "ended": self.ended,
             "last": self.last,
-            "partitions": [[p, t, self.arrival[p], *self.last_place[p]] for p, t in self.highest.items()],
+            "partitions": [[p, t, self.promised[p], self.arrival[p], *self.last_place[p]] for p, t in self.highest.items()],
         }
 
     @staticmethod
     def load(disorder: Disorder, state: dict) -> Clock:
         """The clock that was dumped."""
         clock = Clock(disorder, state["frontier"], ended=state["ended"], last=state["last"])
-        for p, highest, arrival, *place in state["partitions"]:
-            clock.highest[p], clock.arrival[p], clock.last_place[p] = highest, arrival, (place[0], place[1])
+        for p, highest, promised, arrival, *place in state["partitions"]:
+            clock.highest[p], clock.promised[p] = highest, promised
+            clock.arrival[p], clock.last_place[p] = arrival, (place[0], place[1])
         return clock
 
 

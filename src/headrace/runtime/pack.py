@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.kernels.hashing import hash_columns
-from headrace.kernels.segments import judge
+from headrace.kernels.segments import NO_PROMISE, judge
 from headrace.plan.time import START_OF_TIME
 from headrace.runtime.clock import Segment
 from headrace.runtime.intake import all_true
@@ -30,6 +30,15 @@ class Placed:
     place: list[tuple[int, int]]  # per segment
     now: int
     partitioned: bool = False  # the high half of a position is the partition, else that of the segment's place
+    promise: np.ndarray | None = None  # of a row that is punctuation: no more rows up to this time; else NO_PROMISE
+
+    def events(self) -> tuple[Placed, np.ndarray | None]:
+        """Without punctuation, and which of the rows that leaves; None: all."""
+        if self.promise is None or not (self.promise != NO_PROMISE).any():
+            return self, None
+        rows = np.flatnonzero(self.promise == NO_PROMISE)
+        ts, high, low, segment = (part[rows] for part in (self.ts, self.high, self.low, self.segment))
+        return Placed(ts, high, low, segment, self.partition, self.place, self.now, self.partitioned), rows
 
 
 def segments_of(rows: Placed, disorder: Disorder) -> tuple[list[Segment], np.ndarray]:
@@ -37,10 +46,17 @@ def segments_of(rows: Placed, disorder: Disorder) -> tuple[list[Segment], np.nda
     delay = disorder.delay if isinstance(disorder.delay, int) else None
     limit = rows.now + disorder.ahead if disorder.ahead is not None else np.iinfo(np.int64).max
     count = len(rows.place)
-    highest, behind = np.full(count, START_OF_TIME, np.int64), np.zeros(len(rows.ts), np.bool_)
-    judge(rows.ts, rows.segment, delay if delay is not None else -1, limit, highest, behind)
+    highest, promised = np.full((2, count), START_OF_TIME, np.int64)
+    behind = np.zeros(len(rows.ts), np.bool_)
+    promise = rows.promise if rows.promise is not None else np.zeros(0, np.int64)
+    # Where a stream is complete, or read by arrival, punctuation is still no event, but says nothing.
+    promise_limit = limit if disorder.punctuated else NO_PROMISE
+    judge(rows.ts, promise, rows.segment, -1 if delay is None else delay, limit, promise_limit, highest, promised, behind)
     sizes = np.bincount(rows.segment, minlength=count)
-    segments = [Segment(int(rows.partition[i]), rows.place[i], int(highest[i]), int(sizes[i])) for i in range(count)]
+    segments = [
+        Segment(int(rows.partition[i]), rows.place[i], int(highest[i]), int(sizes[i]), promised=int(promised[i]))
+        for i in range(count)
+    ]
     return segments, behind
 
 

@@ -46,7 +46,7 @@ def _complete(lowered: Lowered) -> Lowered:
 
 
 def _never_late(source: Source) -> Source:
-    return replace(source, disorder=replace(source.disorder, delay=None))
+    return replace(source, disorder=replace(source.disorder, delay=None, punctuated=False))
 
 
 def _by_stream(script: Script, frames: dict[str, DataFrame]) -> dict[str, DataFrame]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from headrace.plan.arrow import arrow_type
 from headrace.runtime.cells import batch_of, write_cells
 from headrace.runtime.pack import Placed, segments_of
-from headrace.spark.sources import HEADER, TIME
+from headrace.spark.sources import HEADER, PROMISE, TIME
 from headrace.spark.worker import settle
 from headrace.stages.program import Disorder, Stage
 
@@ -121,10 +121,13 @@ def _flush(packing: Packing, numbering: Numbering, held: list[pa.RecordBatch]) -
     else:
         placed = _placed(packing, numbering, batch, high, low, now, (high, low))
     segments, behind = segments_of(placed, packing.disorder)
+    placed, events = placed.events()
+    if events is not None:
+        batch, behind = batch.take(pa.array(events)), behind[events]
     head = {
         "stream": packing.stream,
         "now": now,
-        "segments": [[s.partition, *s.place, s.highest, max(s.rows, 1)] for s in segments],
+        "segments": [[s.partition, *s.place, s.highest, max(s.rows, 1), s.promised] for s in segments],
     }
     for part in packing.parts:
         inputs, times = _inputs(part.stage, part.names, batch)
@@ -163,17 +166,20 @@ def _placed(
     every: tuple[np.ndarray, np.ndarray],
 ) -> Placed:  # fmt: skip
     """Rows with their segments. Rejected rows are no rows, but a partition they came from is not idle."""
-    ts = _numbers(batch, "_ts").astype(np.int64, copy=False)
+    ts = _numbers(batch, TIME).astype(np.int64, copy=False)
+    promise = _numbers(batch, PROMISE).astype(np.int64, copy=False) if PROMISE in batch.schema.names else None
     if packing.places == "given":
-        names, segment = np.unique(high, return_inverse=True)
-        firsts = [int(low[segment == s].min()) for s in range(len(names))]
-        return Placed(ts, high, low, segment.astype(np.int32), names, [(0, f) for f in firsts], now, partitioned=True)
+        names, every_segment = np.unique(every[0], return_inverse=True)
+        firsts = [int(every[1][every_segment == s].min()) for s in range(len(names))]
+        segment = names.searchsorted(high).astype(np.int32)
+        return Placed(ts, high, low, segment, names, [(0, f) for f in firsts], now, partitioned=True, promise=promise)
     if len(high) == 0:
         return Placed(ts, high, low, np.zeros(0, np.int32), np.zeros(1, np.int64), [(int(every[0][0]), int(every[1][0]))], now)
     file = low >> 48 if numbering.kind != "arrival" else np.zeros(len(low), np.int64)
     starts = np.flatnonzero(np.append(True, (high[1:] != high[:-1]) | (file[1:] != file[:-1])))
     segment = np.repeat(np.arange(len(starts), dtype=np.int32), np.diff(np.append(starts, len(high))))
-    return Placed(ts, high, low, segment, np.zeros(len(starts), np.int64), [(int(high[s]), int(low[s])) for s in starts], now)
+    places = [(int(high[s]), int(low[s])) for s in starts]
+    return Placed(ts, high, low, segment, np.zeros(len(starts), np.int64), places, now, promise=promise)
 
 
 def _rejected(packing: Packing, batch: pa.RecordBatch, bad: np.ndarray, high: np.ndarray, low: np.ndarray) -> tuple[bytes, int]:

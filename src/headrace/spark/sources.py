@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from headrace.errors import QueryError
+from headrace.kernels.segments import NO_PROMISE
 from headrace.plan.expr import Expr, all_of, any_of
 from headrace.plan.stream import FileSource, FrameSource, Stream
 from headrace.plan.time import TABLE_TIME
@@ -27,6 +28,7 @@ MIN_TIME = -62_135_596_800_000_000  # 0001-01-01
 MAX_TIME = 253_402_300_799_999_999  # 9999-12-31
 HEADER = "#header"
 TIME = "_ts"  # the column that is the time, also where it is an input
+PROMISE = "_promise"  # up to where no more rows come, by a row that is punctuation; NO_PROMISE for an event
 
 
 Part = tuple[int, int]  # the number of a stage, and of one of its sources
@@ -72,9 +74,10 @@ def prepare(
     types = CatalystTypes(spark)
     parts = parts_of(stream.name, stages)
     exprs: list[Expr] = list(dict.fromkeys(i.exprs[source] for s, source in parts for i in stages[s].inputs))
-    tried = [e for e in (*exprs, *((stream.timestamp,) if stream.timestamp else ())) if can_fail(e)]
+    always = tuple(e for e in (stream.timestamp, stream.punctuation) if e is not None)  # whatever a query asks for
+    tried = [e for e in (*exprs, *always) if can_fail(e)]
     names = {e: f"t{i}" for i, e in enumerate(dict.fromkeys(tried))}
-    guards = {e: _guarded(e, parts, stages) if e != stream.timestamp else e for e in names}
+    guards = {e: _guarded(e, parts, stages) if e not in always else e for e in names}
     base = base.select("*", *(attempt(F.expr(guards[e].sql)).alias(n) for e, n in names.items()))
 
     def value(expr: Expr) -> Column:
@@ -83,27 +86,34 @@ def prepare(
     now = batch_time() if needs_now(stream) else F.lit(0).cast("bigint")
     given = now if stream.timestamp is None else value(stream.timestamp)
     table = F.lit(TABLE_TIME).cast("bigint")
-    ts = (
-        table if stream.static else now if stream.timestamp is None else _micros(stream, given, types)
-    )  # NULL also where it does not fit
-    # Why a row is rejected travels as a small number: texts would make the plan larger, and Spark makes it anew for every batch.
+    ts = table if stream.static else now  # NULL also where it does not fit
+    if stream.timestamp is not None:
+        ts = _micros(stream, "TIMESTAMP BY", stream.timestamp, given, types)
+    promise: Column | None = None
     reasons: list[tuple[Column, str]] = []
     if drop is not None:
         reasons.append((drop, HEADER))
     if places.kind == "lines":
         reasons.append((F.col(RAW).isNotNull(), "the row does not fit the schema"))
-    reasons += [(F.col(n).isNull(), f"the expression {e} failed") for e, n in names.items()]
+    failed = {e: (F.col(n).isNull(), f"the expression {e} failed") for e, n in names.items()}
+    of_events = [failed[e] for e in names if e != stream.punctuation]
     if stream.timestamp is not None:
-        reasons.append((given.isNull(), f"the timestamp {stream.timestamp} is NULL"))
-        unfit = ts.isNull() | ~ts.between(MIN_TIME, MAX_TIME)
-        reasons.append((unfit, f"the timestamp {stream.timestamp} is outside years 1 to 9999"))
-    why, bad = F.lit(None).cast("tinyint"), F.lit(False)
-    if reasons:
-        why = F.coalesce(*(F.when(test, F.lit(i).cast("tinyint")) for i, (test, _) in enumerate(reasons)))
-        bad = functools.reduce(operator.or_, (test for test, _ in reasons))
+        of_events.append((given.isNull(), f"the timestamp {stream.timestamp} is NULL"))
+        of_events.append((_unfit(ts), f"the timestamp {stream.timestamp} is outside years 1 to 9999"))
+    if stream.punctuation is not None:
+        # Whatever is said of events does not hold for punctuation: its other columns may be NULL, or anything.
+        said = value(stream.punctuation)
+        promise = _micros(stream, "PUNCTUATED BY", stream.punctuation, said, types)
+        reasons += [failed[stream.punctuation]] if stream.punctuation in failed else []
+        reasons.append((said.isNotNull() & _unfit(promise), f"the punctuation {stream.punctuation} is outside years 1 to 9999"))
+        of_events = [(said.isNull() & test, reason) for test, reason in of_events]
+        ts = F.coalesce(ts, F.lit(0))
+    reasons += of_events
     row = F.to_json(F.struct(*(F.col(f"`{n}`") for n in stream.schema.names)))
     text = F.coalesce(F.col(RAW), row) if places.kind == "lines" else row
-    columns = [ts.alias(TIME), now.alias("_now"), F.when(bad, F.concat(why.cast("string"), F.lit(":"), text)).alias("_bad")]
+    columns = [ts.alias(TIME), now.alias("_now"), _bad([test for test, _ in reasons], text).alias("_bad")]
+    if promise is not None:
+        columns.append(F.coalesce(promise, F.lit(NO_PROMISE)).alias(PROMISE))
     if places.kind != "arrival":
         columns += [F.col("_high"), F.col("_low")]
     # The time itself need not travel twice.
@@ -113,6 +123,14 @@ def prepare(
     columns += [value(e).alias(n) for e, n in places_of.items() if n != TIME]
     inputs = {(s, source): tuple(places_of[i.exprs[source]] for i in stages[s].inputs) for s, source in parts}
     return Prepared(base.select(*columns), places, inputs, tuple(reason for _, reason in reasons))
+
+
+def _bad(tests: list[Column], text: Column) -> Column:
+    """Why a row is rejected, as a small number: texts would make the plan larger, and Spark makes it anew for every batch."""
+    if not tests:
+        return F.lit(None).cast("string")
+    why = F.coalesce(*(F.when(test, F.lit(i).cast("tinyint")) for i, test in enumerate(tests)))
+    return F.when(functools.reduce(operator.or_, tests), F.concat(why.cast("string"), F.lit(":"), text))
 
 
 def _guarded(expr: Expr, parts: list[Part], stages: tuple[Stage, ...]) -> Expr:
@@ -129,15 +147,19 @@ def _guarded(expr: Expr, parts: list[Part], stages: tuple[Stage, ...]) -> Expr:
     return Expr.of(f"CASE WHEN {any_of(tuple(dict.fromkeys(needed)))} THEN {expr} END")
 
 
-def _micros(stream: Stream, value: Column, types: CatalystTypes) -> Column:
-    assert stream.timestamp is not None
-    kind = types(stream.timestamp, stream.schema)
+def _unfit(ts: Column) -> Column:
+    return ts.isNull() | ~ts.between(MIN_TIME, MAX_TIME)
+
+
+def _micros(stream: Stream, clause: str, expr: Expr, value: Column, types: CatalystTypes) -> Column:
+    """A time in microseconds."""
+    kind = types(expr, stream.schema)
     if kind.startswith("TIMESTAMP") or kind == "DATE":
         return F.unix_micros(value.cast("timestamp"))
     if kind in ("TINYINT", "SMALLINT", "INT", "BIGINT"):
         return F.try_multiply(value.cast("bigint"), F.lit(stream.timestamp_unit).cast("bigint"))
     raise QueryError(
-        f"TIMESTAMP BY {stream.timestamp} is a {kind}",
+        f"{clause} {expr} is a {kind}",
         where=f"stream {stream.name!r}",
         hint="give a TIMESTAMP, a DATE or an integer",
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from headrace.plan.expr import Expr
     from headrace.sql.catalog import Catalog
     from headrace.sql.errors import Span
-    from headrace.sql.syntax import Timing
+    from headrace.sql.syntax import Scalar, Timing
 
 NO_TIME = ("BOOLEAN", "BINARY", "ARRAY", "MAP", "STRUCT", "FLOAT", "DOUBLE", "DECIMAL")
 
@@ -44,7 +44,8 @@ def bind_stream(statement: CreateStream, catalog: Catalog) -> None:
     schema = shape_of(statement.columns, catalog) if statement.columns else _known_columns(statement, catalog)
     scope = Scope(catalog.text, schema, (statement.name.text,))
     timing = statement.timing
-    with catalog.text.at(statement.name.span):
+    # With punctuation, what is wrong about the clauses together is wrong about it.
+    with catalog.text.at(timing.punctuation.span if timing.punctuation else statement.name.span):
         stream = Stream(
             name=statement.name.text,
             source=statement.source,
@@ -52,6 +53,7 @@ def bind_stream(statement: CreateStream, catalog: Catalog) -> None:
             timestamp=_timestamp(timing, scope),
             timestamp_unit=timing.timestamp_unit or 1_000,
             delay=timing.delay,
+            punctuation=_punctuation(timing, scope),
             idle=timing.idle,
             ahead=timing.ahead,
             end_after=timing.end_after,
@@ -110,14 +112,26 @@ def _known_columns(statement: CreateStream, catalog: Catalog) -> Schema:
 def _timestamp(timing: Timing, scope: Scope) -> Expr | None:
     if timing.timestamp is None:
         return None
-    bound = scope.bind(timing.timestamp, "TIMESTAMP BY")
-    kind = base_type(bound.type_in(scope.schema))
-    if kind in NO_TIME:
-        hint = "it takes a TIMESTAMP, or an integer and its unit: CAST it to one of them"
-        raise scope.text.error(f"TIMESTAMP BY cannot take a {kind}", timing.timestamp.span, hint=hint)
+    bound, kind = _time(timing.timestamp, scope, "TIMESTAMP BY", "an integer and its unit")
     if timing.timestamp_unit is not None and kind not in (*INTEGRAL, "UNKNOWN"):
         raise scope.text.error(f"a unit is for integers, and this is a {kind}", timing.timestamp.span, hint="leave the unit out")
     return bound
+
+
+def _punctuation(timing: Timing, scope: Scope) -> Expr | None:
+    if timing.punctuation is None:
+        return None
+    return _time(timing.punctuation, scope, "PUNCTUATED BY", "an integer in the unit of TIMESTAMP BY")[0]
+
+
+def _time(given: Scalar, scope: Scope, clause: str, otherwise: str) -> tuple[Expr, str]:
+    """An expression that is a time, and its type."""
+    bound = scope.bind(given, clause)
+    kind = base_type(bound.type_in(scope.schema))
+    if kind in NO_TIME:
+        hint = f"it takes a TIMESTAMP, or {otherwise}: CAST it to one of them"
+        raise scope.text.error(f"{clause} cannot take a {kind}", given.span, hint=hint)
+    return bound, kind
 
 
 def _unique(timing: Timing, scope: Scope) -> Unique | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from headrace.plan.stream import Bound, FileSource
 from headrace.plan.time import UNITS
 from headrace.sql.durations import duration
-from headrace.sql.expressions import ends_operand, parse_scalar, read_type, scalars, tokens_of_expression
+from headrace.sql.expressions import ends_operand, parse_scalar, read_type, scalar, scalars, tokens_of_expression
 from headrace.sql.inserts import body
 from headrace.sql.sources import source
 from headrace.sql.syntax import Column, Columns, CreateDerived, CreateEmpty, CreateSchema, CreateStream, Timing
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from headrace.sql.syntax import Body, Name, Scalar, Statement
     from headrace.sql.tokens import Cursor
 
-CLAUSES = ("SOURCE", "TIMESTAMP BY", "DELAY", "IDLE", "AHEAD", "END AFTER", "KEEP", "UNIQUE BY")
+CLAUSES = ("SOURCE", "TIMESTAMP BY", "DELAY", "PUNCTUATED BY", "IDLE", "AHEAD", "END AFTER", "KEEP", "UNIQUE BY")
 TIMESTAMP_UNITS = {w: UNITS[u] for u in ("millisecond", "second", "microsecond") for w in (u.upper(), u.upper() + "S")}
 DURATIONS = {"IDLE": "idle", "AHEAD": "ahead", "END AFTER": "end_after", "KEEP": "keep"}
 
@@ -166,6 +166,10 @@ def _clauses(cursor: Cursor) -> tuple[Source | None, Span | None, Timing]:
                     Bound.UNBOUNDED
                     if cursor.accept("UNBOUNDED")
                     else duration(cursor, "a duration, 0 or UNBOUNDED", bare_zero=True)
+                )
+            case "PUNCTUATED BY":
+                values["punctuation"] = scalar(
+                    cursor, "the column or expression that is not NULL in a row of punctuation", CLAUSES
                 )
             case "UNIQUE BY":
                 values["unique_by"] = scalars(cursor, "a column", ("WITHIN", *CLAUSES))

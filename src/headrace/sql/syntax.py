@@ -283,6 +283,7 @@ class Timing:
     timestamp: Scalar | None = None
     timestamp_unit: int | None = None
     delay: int | Bound | None = None
+    punctuation: Scalar | None = None
     idle: int | None = None
     ahead: int | None = None
     end_after: int | None = None

@@ -55,11 +55,12 @@ class Cuts:
     def add(self, node: Node, columns: Schema) -> None:
         """A feed is lowered, and has these columns."""
         streams = [s for s in base_streams(node) if not s.static]
-        keeps, delays = [s.keep for s in streams], [s.delay for s in streams]
-        bounded = [d for d in delays if isinstance(d, int)]
+        keeps, delays = [s.keep for s in streams], [s.delay for s in streams if isinstance(s.delay, int)]
+        bounded = all(s.bounded for s in streams)
+        promised = bounded and len(delays) < len(streams)
         self.streams[node] = Stream(
-            self.name(node), StageSource(str(node)), columns,
-            delay=max(bounded) if len(bounded) == len(delays) else Bound.UNBOUNDED,
+            self.name(node), StageSource(str(node), promised), columns,
+            delay=None if promised else max(delays) if bounded else Bound.UNBOUNDED,
             keep=None if None in keeps else max(k for k in keeps if k is not None),
         )  # fmt: skip
 

@@ -93,8 +93,9 @@ class Lowered:
 def disorder_of(stream: Stream) -> Disorder:
     """What the stages need to know of a stream's order."""
     return Disorder(
-        stream.delay, stream.single_partition, stream.idle, stream.ahead, stream.end_after, stream.keep, stream.static
-    )
+        stream.delay, stream.single_partition, stream.idle, stream.ahead, stream.end_after, stream.keep, stream.static,
+        stream.punctuated,
+    )  # fmt: skip
 
 
 class _Lowering:

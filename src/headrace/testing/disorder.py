@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -51,6 +51,24 @@ def spread(rows: Sequence[Timed], rng: Random, *, partitions: int, apart: int = 
 def paused(rows: Sequence[Timed], *, after: int, length: int) -> list[Timed]:
     """An idle gap: whatever arrives after `after` arrives `length` later."""
     return [replace(r, arrives=r.arrives + length) if r.arrives > after else r for r in rows]
+
+
+def punctuated(
+    rows: Sequence[Timed], rng: Random, promise: Callable[[int], Row], *, share: float, lost: float = 0.0, up_to: int = 0
+) -> list[Timed]:
+    """Let a share of the rows be followed by punctuation that holds: the most that can be promised then in their partition.
+
+    `promise` makes the row that says it. The part `lost` of the punctuation never comes, the rest comes up to `up_to` later, so
+    also out of order: what held when it was said holds when it comes.
+    """
+    least: dict[int, int] = {}  # per partition: the smallest time still to come
+    said: list[Timed] = []
+    for row in reversed(rows):
+        if row.partition in least and rng.random() < share and rng.random() >= lost:
+            upto = least[row.partition] - 1
+            said.append(Timed(upto, promise(upto), row.arrives + rng.randint(0, up_to), row.partition))
+        least[row.partition] = min(row.ts, least.get(row.partition, row.ts))
+    return sorted([*rows, *reversed(said)], key=lambda r: r.arrives)
 
 
 def cut(stream: str, rows: Sequence[Timed], rng: Random, *, batches: int, tick: int | None = None) -> list[Batch]:

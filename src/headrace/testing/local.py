@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from headrace.changes.changes import Changes
-from headrace.oracle.admission import Batch, event_times
+from headrace.kernels.segments import NO_PROMISE
+from headrace.oracle.admission import Batch, Punctuation, read_times
 from headrace.plan.arrow import arrow_type
 from headrace.plan.expr import all_of
 from headrace.plan.query import Emit, Script
@@ -55,6 +56,10 @@ class MemoryStore:
     def put_page(self, name: str, data: bytes) -> None:
         """Keep a page."""
         self.pages[name] = data
+
+    def drop_page(self, name: str) -> None:
+        """Let a page go."""
+        del self.pages[name]
 
     @property
     def size(self) -> int:
@@ -161,29 +166,33 @@ class LocalEngine:
         """Bring the rows of a stream to the stages that it is a source of."""
         arrivals = batch.rows.get(stream.rows_of, ())
         rows = normal_rows(stream.schema, [a.values for a in arrivals])
-        times = event_times(stream, rows, batch.now)
+        times = read_times(stream, rows, batch.now)
         partition = np.array([a.partition for a in arrivals], np.int64)
         low = np.array([self._next_position(stream.name, p) for p in partition.tolist()], np.int64)
         good = [i for i, t in enumerate(times) if not isinstance(t, str)]
         self._reject(stream, rows, times, partition, low, out)
         names, segment = np.unique(partition, return_inverse=True)
-        values = batch_of_rows(stream.schema, [rows[i] for i in good])
+        promised = [t.upto if isinstance(t, Punctuation) else NO_PROMISE for t in times]
         placed = Placed(
-            np.array([times[i] for i in good], np.int64), partition[good], low[good], segment[good].astype(np.int32),
-            names, [(0, int(low[segment == s][0])) for s in range(len(names))], batch.now, partitioned=True,
+            np.array([0 if isinstance(times[i], Punctuation) else times[i] for i in good], np.int64), partition[good], low[good],
+            segment[good].astype(np.int32), names, [(0, int(low[segment == s][0])) for s in range(len(names))], batch.now,
+            partitioned=True, promise=np.array([promised[i] for i in good], np.int64) if stream.punctuation is not None else None,
         )  # fmt: skip
+        events, kept = placed.events()
+        values = batch_of_rows(stream.schema, [rows[good[i]] for i in (range(len(good)) if kept is None else kept)])
         for s, stage in enumerate(self.lowered.stages):
             for source, spec in enumerate(stage.sources):
                 if spec.name != stream.name:
                     continue
                 found, behind = segments_of(placed, spec.disorder)
+                behind = behind if kept is None else behind[kept]
                 rows_in = [int((segment == i).sum()) for i in range(len(found))]  # rejected ones too
-                segments = [Segment(g.partition, g.place, g.highest, n, source) for g, n in zip(found, rows_in, strict=True)]
+                segments = [replace(g, rows=n, source=source) for g, n in zip(found, rows_in, strict=True)]
                 exprs = [i.exprs[source] for i in stage.inputs]
                 inputs = evaluate_batch(exprs, stream.schema, values)
                 kinds = [i.type for i in stage.inputs]
                 same = tuple(i for i, e in enumerate(exprs) if e == stream.timestamp and kinds[i] == "TIMESTAMP")
-                shape, cells = write_cells(stage, inputs, same, placed, behind, self.buckets if stage.route != () else 1)
+                shape, cells = write_cells(stage, inputs, same, events, behind, self.buckets if stage.route != () else 1)
                 shift = len(packed[s].segments)
                 rows_of = ((b, read_cell(stage, shape, segments, bytes(c), shift)) for b, c in enumerate(cells) if len(c))
                 packed[s].rows += rows_of

@@ -265,7 +265,8 @@ def pattern_case(dice: Dice, most_rows: int = 24, derived: bool = True) -> Case:
         emit = Emit.CHANGES if endless else dice.pick(list(Emit))
         shown = above(dice, node)
         sortable = emit is Emit.FINAL_IN_ORDER and not isinstance(shown, WindowAggregate)
-        slack = sortable and not any(has_window(p.input) for p in node.places) and chance(dice, 2)
+        plain = not any(has_window(p.input) for p in node.places) and all(s.unique is None for s in streams)
+        slack = sortable and plain and chance(dice, 2)
         queries.append(Query(f"q{number}", shown, emit, using=Using.KSLACK if slack else Using.OPTIMISTIC))
     return Case(Script(tuple(queries), tuple(streams)), tuple(pattern_arrivals(dice, streams, most_rows)))
 

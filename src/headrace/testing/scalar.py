@@ -37,6 +37,8 @@ def evaluate(exprs: Sequence[Expr], schema: Schema, rows: Sequence[Sequence[Any]
     if all(e.as_column is not None for e in exprs):
         places = [_place(schema, e) for e in exprs]
         return [tuple(row[i] for i in places) for row in rows]
+    if not rows:
+        return []
     return rows_of_batch(evaluate_batch(exprs, schema, batch_of_rows(schema, rows)))
 
 
@@ -84,7 +86,7 @@ def _run(exprs: tuple[Expr, ...], schema: Schema, batch: pa.RecordBatch) -> list
         table = _connection().from_arrow(pa.Table.from_batches([batch])).project(_select(exprs, schema)).to_arrow_table()
     except duckdb.Error as error:
         raise DataError(f"{', '.join(map(str, exprs))} cannot be evaluated: {error}") from error
-    return [_typed(column.combine_chunks(), expr.type_in(schema)) for column, expr in zip(table.columns, exprs, strict=True)]
+    return [_typed(column.combine_chunks(), _kind(expr, schema)) for column, expr in zip(table.columns, exprs, strict=True)]
 
 
 def _typed(column: pa.Array | pa.ChunkedArray, kind: str) -> pa.Array:
@@ -92,6 +94,12 @@ def _typed(column: pa.Array | pa.ChunkedArray, kind: str) -> pa.Array:
     if isinstance(column, pa.ChunkedArray):  # no chunk at all
         column = pa.array([], column.type)
     return column if kind == UNKNOWN_TYPE else column.cast(arrow_type(kind))
+
+
+@lru_cache(maxsize=4096)
+def _kind(expr: Expr, schema: Schema) -> str:
+    """The type of an expression, asked for again and again."""
+    return expr.type_in(schema)
 
 
 @lru_cache(maxsize=1024)
@@ -110,7 +118,7 @@ def _cast(expr: Expr, schema: Schema) -> str:
                 node.set("this", exp.Trunc(this=node.this))
         return node
 
-    kind = expr.type_in(schema)
+    kind = _kind(expr, schema)
     text = expr.tree.transform(cut).sql(dialect="duckdb", identify=True)
     if kind in (UNKNOWN_TYPE, "NULL", "VOID"):
         return f"({text})"

@@ -53,6 +53,14 @@ ANYTHING = (*NUMBERS, "card", "ok", "day", "at", "UPPER(card)")
 PREDICATES = ("ok", "amount > 0", "shop IS NOT NULL", "card = 'a'", "qty >= 0 OR price < 1", "amount <> 0")
 KEYS = ((), ("card",), ("shop",), ("card", "shop"), ("amount",), ("UPPER(card)",), ("ok",), ("day",), ("price",), ("weight",))
 PARTITIONED = ((), ("card",), ("shop",), ("amount",))
+PROMISE = "!"  # the card of a row that is punctuation
+PUNCTUATION = (
+    None,
+    None,
+    None,
+    Expr.of(f"CASE WHEN card = '{PROMISE}' THEN at END"),
+    Expr.of(f"CASE WHEN card = '{PROMISE}' THEN qty END"),
+)
 GRID = (0, 1, 2, 5, 10, 30)  # seconds: times, windows, delays all lie on it, so that edges are hit
 
 big = st.sampled_from((0, 1, -1, 2**63 - 1, -(2**63), 2**62, 10**18)) | st.integers(-3, 30)
@@ -80,16 +88,19 @@ def streams(draw: st.DrawFn) -> Stream:
     delay = draw(st.sampled_from((0, 0, SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND, Bound.UNBOUNDED, None)))
     many = draw(st.booleans())
     keep = draw(st.sampled_from((None, None, 2 * SECOND, 10 * SECOND)))
-    if delay is None and keep is None:
+    timestamp = draw(st.sampled_from((Expr.of("at"),) * 6 + (Expr.of("qty"), Expr.of("day"), None)))
+    punctuation = draw(st.sampled_from(PUNCTUATION)) if timestamp is not None and delay is not Bound.UNBOUNDED else None
+    if delay is None and keep is None and punctuation is None:
         keep = 5 * SECOND
     unique = draw(st.sampled_from((None, None, None, Unique((Expr.of("card"),), 2 * SECOND), Unique((Expr.of("amount"),), 0))))
     return Stream(
         "payments",
         FrameSource("payments", ("p", "o")) if many else FileSource("payments.csv"),
         PAYMENTS,
-        timestamp=draw(st.sampled_from((Expr.of("at"),) * 6 + (Expr.of("qty"), Expr.of("day"), None))),
+        timestamp=timestamp,
         timestamp_unit=draw(st.sampled_from((SECOND, 1_000, 1))),
         delay=delay,
+        punctuation=punctuation,
         idle=draw(st.sampled_from((None, None, SECOND, 5 * SECOND))),
         ahead=draw(st.sampled_from((None, None, 0, 5 * SECOND))),
         end_after=draw(st.sampled_from((None, None, None, 10 * SECOND))),
@@ -215,6 +226,40 @@ def policy_cases(draw: st.DrawFn, most_rows: int = 20) -> Case:
     return Case(Script(tuple(queries), (stream,)), tuple(draw(arrivals(stream, most_rows))))
 
 
+SUMS = ("COUNT", "SUM", "AVG", "VARIANCE", "STDDEV_POP")
+
+
+@st.composite
+def shared_looks(draw: st.DrawFn, most_rows: int = 24) -> Case:
+    """Windows of several lengths that the clock looks at together, which share slices, and others beside them."""
+    stream = replace(draw(streams()), keep=None, delay=draw(st.sampled_from((0, SECOND, 3 * SECOND, 10 * SECOND))))
+    scan: Node = Scan(stream)
+    below = scan if draw(st.integers(0, 3)) else Filter(scan, Expr.of(draw(st.sampled_from(PREDICATES))))
+    every = draw(st.sampled_from((1, 2, 3))) * SECOND
+    trigger = EveryTime(every, draw(st.sampled_from((0, 0, 1, -SECOND))))
+    keys = tuple((e.as_column or f"_key{i}", e) for i, e in enumerate(_exprs(draw(st.sampled_from(KEYS)))))
+    text = draw(st.sampled_from((None, None, *PREDICATES)))
+    where, emits = Expr.of(text) if text else None, (draw(st.sampled_from(list(Emit))), Emit.CHANGES)
+    queries = []
+    for number, length in enumerate(draw(st.lists(st.integers(1, 12), min_size=4, max_size=6, unique=True))):
+        window = RangeWindow(length * every, every * (draw(st.integers(0, 14)) == 14))
+        summed = aggregates("r").filter(lambda call: call.function.name in SUMS)
+        calls = tuple(replace(draw(summed), name=f"r{i}") for i in range(draw(st.integers(0, 3))))
+        if draw(st.integers(0, 14)) == 14:
+            calls = (*calls, draw(aggregates("other")))
+        change = draw(st.integers(0, 14)) == 14
+        node: Node = WindowReport(below, window, trigger, keys, calls, where, change)
+        if draw(st.integers(0, 9)) == 0:
+            node = WindowAggregate(node, RangeWindow(3 * SECOND), (), (Aggregate("rows", function("COUNT"), None),))
+        queries.append(Query(f"q{number}", node, emits[draw(st.integers(0, 9)) == 9]))
+        if draw(st.integers(0, 5)) == 0:  # an event looks at the same window: it keeps tallies of its own
+            every_event = WindowAggregate(
+                below, window, tuple(e for _, e in keys), calls or (Aggregate("n", function("COUNT"), None),)
+            )
+            queries.append(Query(f"e{number}", every_event, draw(st.sampled_from(list(Emit)))))
+    return Case(Script(tuple(queries), (stream,)), tuple(draw(arrivals(stream, most_rows))))
+
+
 @st.composite
 def report_nodes(draw: st.DrawFn, stream: Stream) -> Node:
     """A plan with a report: filters below and above it, a projection."""
@@ -285,12 +330,26 @@ def rows(draw: st.DrawFn, ts: int | None) -> Row:
 
 
 @st.composite
+def promises(draw: st.DrawFn, stream: Stream, upto: int) -> Row:
+    """A row that is punctuation. What it does not need for that is NULL, or anything."""
+    at, _, *rest = draw(rows(None))
+    if stream.punctuation == PUNCTUATION[-1]:
+        return (at, PROMISE, *rest[:3], upto // stream.timestamp_unit, *rest[4:])
+    return (from_micros(upto), PROMISE, *rest)
+
+
+@st.composite
 def arrivals(draw: st.DrawFn, stream: Stream, most: int = 24) -> list[Batch]:
-    """Batches of arrivals: times wander forward on a grid with steps back within and sometimes beyond the bound."""
+    """Batches of arrivals: times wander forward on a grid with steps back within and sometimes beyond the bound.
+
+    A stream with punctuation promises what it may keep or not, in any order, often or hardly ever, and not in all partitions.
+    """
     base = draw(st.sampled_from((0, 1_700_000_000 * SECOND, -5 * SECOND, -(10**15))))
     partitions = 1 if stream.single_partition else draw(st.integers(1, 3))
     now = clock = base
     batches: list[Batch] = []
+    promised = draw(st.sampled_from((1, 3, 9)))  # out of ten
+    silent = draw(st.integers(0, 2 * partitions))
     left = draw(st.integers(0, 2)) if draw(st.integers(0, 9)) == 9 else draw(st.integers(most // 4, most))
     while left > 0 or (batches and draw(st.integers(0, 3)) == 0 and len(batches) < most):
         now += draw(st.sampled_from(GRID)) * SECOND
@@ -309,7 +368,12 @@ def arrivals(draw: st.DrawFn, stream: Stream, most: int = 24) -> list[Batch]:
                     ts = draw(st.sampled_from((2**60, -(2**61))))  # outside the calendar
                 case 2:
                     ts = clock + 1_000 * SECOND  # far ahead
-            batch.append(Arrival(draw(rows(ts)), draw(st.integers(0, partitions - 1))))
+            partition = draw(st.integers(0, partitions - 1))
+            batch.append(Arrival(draw(rows(ts)), partition))
+            if stream.punctuation is not None and partition != silent and draw(st.integers(0, 9)) < promised:
+                upto = clock - draw(st.sampled_from((0, 1, 2, 5, 10, -5, -1_000))) * SECOND + nudge
+                upto = 2**60 if draw(st.integers(0, 29)) == 0 else upto  # outside the calendar
+                batch.append(Arrival(draw(promises(stream, upto)), partition))
         batches.append(Batch(now, {stream.name: batch}))
     return batches
 
