@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from headrace.spark.plan import finish_one, output_frame
+from headrace.spark.plan import finish_all, finish_one, output_frame
 from headrace.spark.run import METRICS
 from headrace.spark.session import local_session
-from headrace.spark.stateful import METRICS_ROW
+from headrace.spark.slots import METRICS_ROW
 from headrace.spark.types import CatalystTypes
 from headrace.sql import parse_script
 from headrace.stages.lower import lower
@@ -21,6 +21,8 @@ from .rivals.spark_native import run_to_end
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+
+    from headrace.stages.lower import Lowered
 
 SUBJECT = "headrace"
 SOURCE_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
@@ -43,12 +45,22 @@ def sum_and_count(window: str = "60 MINUTES") -> str:
 
 def results(spark: SparkSession, sql: str, buckets: int | None = None, observe: bool = False) -> DataFrame:
     """The rows of the one query of a script; one file is one micro-batch."""
+    lowered, wide = _wide(spark, sql, buckets)
+    return finish_one(wide.observe(SUBJECT, *map(_metric, METRICS)) if observe else wide, lowered, 0)
+
+
+def all_results(spark: SparkSession, sql: str) -> DataFrame:
+    """The rows of all queries of a script, as the sink gets them; how many there are is observed."""
+    lowered, wide = _wide(spark, sql, None)
+    return finish_all(wide, lowered).observe(SUBJECT, F.count(F.lit(1)).alias("rows_out"))
+
+
+def _wide(spark: SparkSession, sql: str, buckets: int | None) -> tuple[Lowered, DataFrame]:
     spark.conf.set(SOURCE_EVOLUTION, "true")
     try:
         lowered = lower(parse_script(sql), CatalystTypes(spark))
         options = {"maxFilesPerTrigger": "1"}
-        wide = output_frame(spark, lowered, {}, None, streaming=True, buckets=buckets, options=options)
-        return finish_one(wide.observe(SUBJECT, *map(_metric, METRICS)) if observe else wide, lowered, 0)
+        return lowered, output_frame(spark, lowered, {}, None, streaming=True, buckets=buckets, options=options)
     finally:
         spark.conf.unset(SOURCE_EVOLUTION)
 

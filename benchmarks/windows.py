@@ -8,10 +8,10 @@ from pathlib import Path
 
 from rich.table import Table
 
-from . import command, report, window_counts, window_kinds, window_sizes
+from . import command, report, window_counts, window_kinds, window_shared, window_sizes
 from .report import Result
 
-PARTS = ("sizes", "counts", "kinds")
+PARTS = ("sizes", "counts", "kinds", "shared")
 COUNT_ROWS = 1_000_000
 
 
@@ -28,11 +28,16 @@ def main(options: argparse.Namespace) -> None:
         counts = window_counts.measure(log, rows, options.cards, options.caches)
     if "kinds" in options.parts:
         kinds = window_kinds.measure(log, command.rows_of(options), options.cards, options.hop_shrink)
+    shared: list[Result] = []
+    if "shared" in options.parts:
+        shared = window_shared.measure(log, command.rows_of(options), options.shared_cards, options.looks)
     plot = command.file_for(options, "png")
     draw(sizes, counts, plot)
     targets = window_sizes.targets(sizes) + window_counts.targets(counts) + window_kinds.targets(kinds)
+    targets += window_shared.targets(shared)
     tables = [sizes_table(sizes)] * bool(sizes) + [counts_table(counts)] * bool(counts) + [kinds_table(kinds)] * bool(kinds)
-    command.finish(log, options, [*sizes, *counts, *kinds], targets, *tables, plot=plot)
+    tables += [shared_table(shared)] * bool(shared)
+    command.finish(log, options, [*sizes, *counts, *kinds, *shared], targets, *tables, plot=plot)
 
 
 def kinds_table(results: Sequence[Result]) -> Table:
@@ -44,6 +49,18 @@ def kinds_table(results: Sequence[Result]) -> Table:
     for r in results:
         share = f"{r.events_per_second / sliding:.2f} x" if sliding else ""
         table.add_row(r.name, f"{r.rows:,}", f"{r.seconds:.1f}", f"{r.events_per_second:,.0f}", share)
+    return table
+
+
+def shared_table(results: Sequence[Result]) -> Table:
+    table = Table(title="120 windows of 1 to 120 minutes against one of 60: the second half of each run")
+    table.add_column("")
+    for heading in ("cards", "rows", "one: s", "rows out", "120: s", "rows out", "time"):
+        table.add_column(heading, justify="right")
+    for one, many in window_shared.pairs(results):
+        cells = [c for r in (one, many) for c in (f"{r.seconds:.1f}", f"{r.details['rows_out']:,}")]
+        ratio = f"{many.seconds / one.seconds:.2f} x"
+        table.add_row(one.details["shared"], f"{one.details['cards']:,}", f"{one.rows:,}", *cells, ratio)
     return table
 
 
@@ -110,5 +127,11 @@ if __name__ == "__main__":
     arguments.add_argument("--count-rows", type=int, help=f"payments for each number of windows (default {COUNT_ROWS:,})")
     arguments.add_argument(
         "--caches", type=int, nargs="+", default=window_counts.CACHES, help="chunks that a worker keeps decoded (default 256 32)"
+    )
+    arguments.add_argument(
+        "--shared-cards", type=int, nargs="+", default=window_shared.CARDS, help="cards that windows share looks at"
+    )
+    arguments.add_argument(
+        "--looks", nargs="+", choices=window_shared.KINDS, default=window_shared.KINDS, help="what looks at them"
     )
     main(arguments.parse_args())

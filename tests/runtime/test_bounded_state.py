@@ -23,6 +23,9 @@ SELECT card, SUM(x) AS s, COUNT(*) AS n, MIN(x) AS lo, COUNT(DISTINCT x) AS d, S
   FROM p [RANGE 10 SECONDS] GROUP BY card EMIT CHANGES INTO sliding;
 SELECT card, SUM(x) AS s, MAX(card) AS hi FROM p [RANGE 5 SECONDS LAG 5 SECONDS] GROUP BY card EMIT FINAL INTO lagging;
 """
+LOOK = "SELECT card, SUM(x) AS s, COUNT(*) AS n FROM p [SIZE {} SECONDS EVERY 2 SECONDS] GROUP BY card EMIT {} INTO w{};"
+EMITS = {2: "CHANGES", 4: "CHANGES", 10: "CHANGES", 6: "FINAL", 8: "FINAL", 12: "FINAL"}
+LOOKS = STREAM + "".join(LOOK.format(size, emit, size) for size, emit in EMITS.items())
 LAST_ROWS = f"""{STREAM}
 SELECT card, SUM(x) AS s, MIN(x) AS lo, FIRST(card) AS f FROM p [ROWS 20] GROUP BY card EMIT FINAL IN ORDER INTO last_rows;
 """
@@ -45,8 +48,8 @@ def batches(count: int, fresh_keys: bool, seed: int = 0):
 
 @pytest.mark.parametrize(
     ("sql", "fresh_keys"),
-    [(SLIDING, True), (SLIDING, False), (LAST_ROWS, False), (PER_KEY, False)],
-    ids=["sliding, fresh keys", "sliding", "rows", "per key"],
+    [(SLIDING, True), (SLIDING, False), (LOOKS, True), (LOOKS, False), (LAST_ROWS, False), (PER_KEY, False)],
+    ids=["sliding, fresh keys", "sliding", "slices, fresh keys", "slices", "rows", "per key"],
 )
 def test_state_levels_off(sql, fresh_keys):
     check_bounded_state(parse_script(sql), batches(160, fresh_keys), local_engine, buckets=2)

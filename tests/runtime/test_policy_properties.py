@@ -6,11 +6,14 @@ batch cuts, restarts and bucket counts.
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 from hypothesis import HealthCheck, given, settings
 
+from headrace.operators.slices import Slices
 from headrace.testing.conformance import check_query
 from headrace.testing.local import local_engine
-from headrace.testing.strategies import Case, policy_cases
+from headrace.testing.strategies import Case, policy_cases, shared_looks
 
 RELAXED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example, HealthCheck.filter_too_much]
 
@@ -19,3 +22,10 @@ RELAXED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_b
 @settings(suppress_health_check=RELAXED, max_examples=max(8, settings.default.max_examples // 6))
 def test_windows_of_every_policy(case: Case):
     check_query(case.script, case.batches, local_engine, buckets=(3, 1), restarts=(1, 3), recuts=1, losses=False)
+
+
+@given(shared_looks())
+@settings(suppress_health_check=RELAXED, max_examples=max(8, settings.default.max_examples // 6))
+def test_windows_of_several_lengths_that_share_slices(case: Case):
+    with patch.object(Slices, "page", 3):  # so that a few cells already lie in several pages, and are moved together
+        check_query(case.script, case.batches, local_engine, buckets=(3, 1), restarts=(1, 3), recuts=1, losses=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace.operators.windows import edges_of
 from headrace.sql import parse_script
 from headrace.stages.lower import lower
 
@@ -71,3 +72,38 @@ def test_two_queries_read_one_feed():
     inner = "SELECT card, COUNT(*) AS n FROM p [RANGE 5 SECONDS] GROUP BY card"
     found = stages(f"SELECT SUM(n) AS s FROM ({inner}) [RANGE 5 SECONDS]", f"SELECT MAX(n) AS s FROM ({inner}) [RANGE 9 SECONDS]")
     assert [len(s.outputs) for s in found] == [1, 2]
+
+
+def looked_at(*windows: str, calls: str = "SUM(x) AS s", by: str = "card", ends: str = "") -> list[tuple[int, ...]]:
+    """Which queries share slices."""
+    found = stages(*(f"SELECT window_end, {calls} FROM p [{w}] GROUP BY {by} {ends}" for w in windows))
+    return [s.reports for stage in found for s in stage.slices]
+
+
+def test_windows_of_several_lengths_that_are_looked_at_together_share_slices():
+    minutes = [f"SIZE {n} MINUTES EVERY 1 MINUTE" for n in (1, 5, 60, 61)]
+    assert looked_at(*minutes) == [(0, 1, 2, 3)]
+    assert looked_at(*minutes, calls="AVG(x) AS a, COUNT(*) AS n, STDDEV(x) AS d", ends="EMIT FINAL") == [(0, 1, 2, 3)]
+    (stage,) = stages(*(f"SELECT card, SUM(x) AS s FROM p [{w}] GROUP BY card" for w in minutes))
+    assert stage.sliced == set(range(len(stage.tallies)))
+    assert edges_of(stage) == (61 * 60_000_000,)
+
+
+def test_what_cannot_be_subtracted_or_is_looked_at_otherwise_shares_no_slices():
+    minutes = [f"SIZE {n} MINUTES EVERY 1 MINUTE" for n in (1, 2, 3)]
+    assert looked_at(*minutes) == [(0, 1, 2)]
+    assert looked_at(*minutes[:2]) == []  # too few
+    assert looked_at(*minutes[:2], "SIZE 30 DAYS EVERY 1 MINUTE") == []  # too many slices
+    assert looked_at(*minutes, calls="SUM(x) AS s, MAX(x) AS m") == []
+    assert looked_at(*minutes, ends="WITH (report = 'change')") == []
+    assert looked_at(*minutes[:2], "SIZE 90 SECONDS EVERY 1 MINUTE") == []  # not a whole number of slices
+    assert looked_at(*minutes[:2], "RANGE 3 MINUTES LAG 1 MINUTE SLIDE 1 MINUTE") == []
+    assert looked_at(*minutes[:2], "SIZE 4 MINUTES EVERY 2 MINUTES") == []
+
+
+def test_a_tally_that_an_event_reads_too_is_kept_beside_slices():
+    reports = [f"SELECT card, SUM(x) AS s FROM p [SIZE {n} MINUTES EVERY 1 MINUTE] GROUP BY card" for n in (1, 2, 3)]
+    (stage,) = stages(*reports, "SELECT card, SUM(x) AS s FROM p [RANGE 2 MINUTES] GROUP BY card")
+    own = [stage.windows[t.window].window.size for i, t in enumerate(stage.tallies) if i not in stage.sliced]
+    assert own == [120_000_000] * 2  # the sum, and how many it is of
+    assert edges_of(stage) == (120_000_000, 180_000_000)

@@ -12,7 +12,7 @@ from headrace.plan.windows import RangeWindow
 
 if TYPE_CHECKING:
     from headrace.operators.moves import Moves
-    from headrace.operators.tally import CountTally, Reading
+    from headrace.operators.tally import CountTally
     from headrace.plan.windows import EveryTime
     from headrace.runtime.reservoir import Run
 
@@ -94,21 +94,19 @@ class Reads:
     key: np.ndarray
     entered: np.ndarray
     left: np.ndarray
-    parts: list[np.ndarray]  # for the events, then for each report: where its reads are
+    events: np.ndarray  # where the reads of the events are
+    parts: dict[int, np.ndarray]  # and those of every report
 
     @staticmethod
-    def of(moves: Moves, keys: np.ndarray, looks: list[Looks]) -> Reads:
-        """The events of these moves first, then the looks of every report (empty for those that read other tallies)."""
-        sizes = [len(keys), *map(len, looks)]
-        key = np.concatenate([keys, *(p.key for p in looks)])
-        entered = np.concatenate([moves.enter_end, *(p.entered for p in looks)])
-        left = np.concatenate([moves.leave_end, *(p.left for p in looks)])
+    def of(moves: Moves, keys: np.ndarray, looks: dict[int, Looks]) -> Reads:
+        """The events of these moves, and the looks of the reports that read there."""
+        sizes = [len(keys), *map(len, looks.values())]
+        key = np.concatenate([keys, *(p.key for p in looks.values())])
+        entered = np.concatenate([moves.enter_end, *(p.entered for p in looks.values())])
+        left = np.concatenate([moves.leave_end, *(p.left for p in looks.values())])
         # Rows only ever move on, so both counts order the reads alike.
         order = np.lexsort((left, entered))
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
-        return Reads(key[order], entered[order], left[order], np.split(place, np.cumsum(sizes)[:-1]))
-
-    def split(self, reading: Reading) -> list[Reading]:
-        """What was read, by who asked."""
-        return [{name: values[part] for name, values in reading.items()} for part in self.parts]
+        events, *parts = np.split(place, np.cumsum(sizes)[:-1])
+        return Reads(key[order], entered[order], left[order], events, dict(zip(looks, parts, strict=True)))

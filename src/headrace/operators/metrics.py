@@ -42,7 +42,7 @@ class MetricColumn:
         return MetricColumn(np.concatenate((self.words, other.words)), np.concatenate((self.valid, other.valid)))
 
 
-def metric_column(stage: Stage, metric: Metric, readings: list[Reading]) -> MetricColumn:
+def metric_column(stage: Stage, metric: Metric, readings: list[Reading] | dict[int, Reading]) -> MetricColumn:
     """What a metric says at every event."""
     reading = readings[metric.tally]
     n = readings[metric.count]["value"] if metric.count is not None else None

@@ -21,12 +21,24 @@ if TYPE_CHECKING:
 
 
 def edges_of(stage: Stage) -> tuple[int, ...]:
-    """The distances from now at which rows enter or leave some window; rows enter at 0 by themselves."""
-    offsets = set()
-    for program in stage.windows:
+    """The distances from now at which rows enter or leave some window; rows enter at 0 by themselves.
+
+    Windows that share slices lose no rows, but the longest of all says until when a row holds its keys.
+    """
+    moving, offsets, longest = moving_windows(stage), set(), 0
+    for i, program in enumerate(stage.windows):
         if isinstance(program.window, RangeWindow):
-            offsets |= {program.window.lag, program.window.lag + program.window.size}
-    return tuple(sorted(offsets - {0}))
+            edges = {program.window.lag, program.window.lag + program.window.size}
+            longest = max(longest, *edges)
+            offsets |= edges if i in moving else set()
+    return tuple(sorted((offsets | {longest}) - {0}))
+
+
+def moving_windows(stage: Stage) -> set[int]:
+    """The windows that rows enter and leave one by one: some tally of theirs is not kept by slices."""
+    sliced = stage.sliced
+    only = {t.window for i, t in enumerate(stage.tallies) if i in sliced}
+    return set(range(len(stage.windows))) - only | {t.window for i, t in enumerate(stage.tallies) if i not in sliced}
 
 
 def _counting(n: int) -> np.ndarray:

@@ -16,9 +16,19 @@ from headrace.operators.fields import FieldState, Positions
 from headrace.operators.looks import Ask, Looks, Reads
 from headrace.operators.moves import Moves
 from headrace.operators.queue import QueueTally
+from headrace.operators.slices import Sliced, Slices
 from headrace.operators.sums import DecimalSumTally, DoubleSumTally, IntegerSumTally, MomentsTally
 from headrace.operators.tally import CountTally, DistinctTally, grown
-from headrace.operators.windows import Rings, edges_of, range_moves, rows_moves, span_moves, unbounded_moves, until_moves
+from headrace.operators.windows import (
+    Rings,
+    edges_of,
+    moving_windows,
+    range_moves,
+    rows_moves,
+    span_moves,
+    unbounded_moves,
+    until_moves,
+)
 from headrace.plan.aggregates import decimal_parts, result_type
 from headrace.plan.aggregates import function as aggregate_function
 from headrace.plan.time import START_OF_TIME
@@ -45,8 +55,8 @@ if TYPE_CHECKING:
 Asks = Sequence[Sequence[Ask]]  # per report
 
 
-def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: list[Any]) -> TallyState:
-    """The state for a tally, chosen by its kind and by how its values lie in memory."""
+def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: list[Any], *, alone: bool = True) -> TallyState:
+    """The state for a tally, chosen by its kind and by how its values lie in memory; not `alone`: for windows of all lengths."""
     vector = stage.vectors[spec.vector]
     match spec.kind:
         case TallyKind.COUNT:
@@ -59,8 +69,8 @@ def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: list[Any]) -> 
             return MomentsTally(spec, layout)
     match vector.kind:
         case VectorKind.DOUBLE:
-            asked = [m for m in stage.metrics if stage.tallies[m.tally] == spec]
-            return DoubleSumTally(spec, layout, mean=any(m.function == "AVG" for m in asked))
+            means = [stage.tallies[m.tally] for m in stage.metrics if m.function == "AVG"]
+            return DoubleSumTally(spec, layout, mean=any(t == spec or (not alone and t.vector == spec.vector) for t in means))
         case VectorKind.INT:
             return IntegerSumTally(spec, layout)
         case VectorKind.DECIMAL:
@@ -79,7 +89,16 @@ class Evaluator:
         self.stage, self.layout, self.tables, self.reservoir = stage, layout, tables, reservoir
         self.offsets = edges_of(stage)
         self.edges = dict.fromkeys(self.offsets, 0)  # number of the next row to pass each edge
-        self.tallies = [make_tally(stage, spec, layout, tables) for spec in stage.tallies]
+        sliced = stage.sliced
+        self.tallies = [
+            Sliced() if i in sliced else make_tally(stage, spec, layout, tables) for i, spec in enumerate(stage.tallies)
+        ]
+        self.slices = [
+            Slices(stage, spec, layout, lambda t: make_tally(stage, t, layout, tables, alone=False)) for spec in stage.slices
+        ]
+        self._moving = moving_windows(stage)
+        self._counts = {(t.window, t.group, t.vector): i for i, t in enumerate(stage.tallies) if t.kind is TallyKind.COUNT}
+        self._readers = _readers(stage)
         self.rings = {
             i: Rings.empty(w.window, w.partitions, layout.types)
             for i, w in enumerate(stage.windows)
@@ -98,7 +117,7 @@ class Evaluator:
         self.zone = Run(0, np.empty(0, np.int64), layout.empty())  # of the last pass
         self.moved: list[dict[int, Looks]] = []  # of the last pass: the looks as other windows see them
         self.looks: list[Looks] = []  # of the last pass: what every report looked at
-        self.reported: list[list[Reading]] = []  # and what every tally said there
+        self.reported: list[dict[int, Reading]] = []  # and what the tallies said there
         self._freed = {stage.tables[i] for i in range(len(tables)) if _lets_go(stage, i)}
 
     def grow(self) -> None:
@@ -107,6 +126,8 @@ class Evaluator:
             tally.grow(self.tables[spec.group].capacity)
             if isinstance(tally, DistinctTally):
                 tally.grow_pairs(self.tables[tally.pairs].capacity)
+        for slices in self.slices:
+            slices.grow(self.tables[slices.group].capacity)
         for ring in self.rings.values():
             ring.grow(self.tables[ring.partitions].capacity)
         for (group, partition), owner in self.owners.items():
@@ -131,11 +152,18 @@ class Evaluator:
         """
         self.zone = zone
         rows = Run(zone.first, zone.ts[:final], [c[:final] for c in zone.columns])
-        bound = drain if drain is not None else (int(rows.ts[-1]) if final else None)
+        # At the end of the input a row beyond AHEAD may be final that lies after the time the clock had.
+        bounds = [*([] if drain is None else [drain]), *([int(rows.ts[-1])] if final else [])]
+        bound = max(bounds, default=None)
         edges = {} if bound is None else self._read_edges(zone, bound)
         moves = self._moves(zone, rows, edges, commit=True, ended=end is not None)
         find_looks(self, rows, edges, asks, moves, end)
         readings = self._run(moves, rows, events)
+        for slices in self.slices:
+            slices.enter(rows)
+            self._look_at(slices, asks)
+            if drain is not None:
+                slices.forget(drain)
         for field in self.fields.values():
             field.settle(rows)
         for i, program in enumerate(self.stage.windows):
@@ -166,7 +194,7 @@ class Evaluator:
         if len(events) == 0 and stop == START_OF_TIME and upto == 0:
             self.looks = [Looks.none() for _ in self.stage.reports]
             self.moved = [{} for _ in self.stage.reports]
-            self.reported = [[{} for _ in self.tallies] for _ in self.stage.reports]
+            self.reported = [{} for _ in self.stage.reports]
             return [{} for _ in self.tallies]
         self.zone = zone
         rows = Run(zone.first + start, zone.ts[start:], [c[start:] for c in zone.columns])
@@ -176,18 +204,29 @@ class Evaluator:
         edges = self._read_edges(zone, max(stop, int(rows.ts[-1]) if last else START_OF_TIME))
         moves = self._moves(zone, rows, edges, commit=False)
         find_looks(self, rows, edges, asks, moves)
-        return self._run_and_undo(moves, rows, events)
+        readings = self._run_and_undo(moves, rows, events)
+        for slices in self.slices:
+            count = slices.count
+            entered = slices.enter(rows)
+            self._look_at(slices, asks)
+            slices.take_back(entered, count)
+        return readings
+
+    def _look_at(self, slices: Slices, asks: Asks) -> None:
+        """What reports that share slices see. They are all asked for the same."""
+        ask = asks[slices.spec.reports[0]] if asks else ()
+        for report, (looks, readings) in zip(slices.spec.reports, slices.read(ask), strict=True):
+            self.looks[report], self.reported[report] = looks, readings
 
     def _reads(self, spec: Tally, moves: Moves, keys: np.ndarray) -> Reads | None:
         """Where to read a tally, if any report reads it; else it is read at the events alone."""
-        if not self.stage.reports:
-            return None
-        mine = []
-        for report, looks, moved in zip(self.stage.reports, self.looks, self.moved, strict=True):
-            of = self.stage.tallies[report.presence]
-            own = looks if of.window == spec.window else moved.get(spec.window, Looks.none())
-            mine.append(own if of.group == spec.group else Looks.none())
-        return Reads.of(moves, keys, mine) if any(map(len, mine)) else None
+        mine = {}
+        for i in self._readers.get((spec.window, spec.group), ()):
+            of = self.stage.tallies[self.stage.reports[i].presence]
+            own = self.looks[i] if of.window == spec.window else self.moved[i].get(spec.window)
+            if own is not None and len(own):
+                mine[i] = own
+        return Reads.of(moves, keys, mine) if mine else None
 
     def _read_edges(self, zone: Run, bound: int) -> dict[int, Run]:
         """For every edge, the rows that pass it when time moves on to `bound`."""
@@ -215,7 +254,7 @@ class Evaluator:
         for i, program in enumerate(self.stage.windows):
             match program.window:
                 case RangeWindow() as window:
-                    out.append(range_moves(window, rows, edges) if edges else None)
+                    out.append(range_moves(window, rows, edges) if edges and i in self._moving else None)
                 case RowsWindow() if i in self.rings:
                     out.append(self.rings[i].moves(rows, commit=commit))
                 case RowsWindow(rows=size):
@@ -243,37 +282,47 @@ class Evaluator:
         return None
 
     def _run(self, moves: list[Moves | None], rows: Run, events: np.ndarray) -> list[Reading]:
+        out: list[Reading] = []
         found: list[Reading] = []
-        parts: list[list[Reading]] = []
-        for spec, tally in zip(self.stage.tallies, self.tallies, strict=True):
-            move = moves[spec.window]
-            if move is None:
-                parts.append([{} for _ in range(1 + len(self.stage.reports))])
+        seen: dict[tuple[int, int], tuple[Moves, np.ndarray, Reads | None]] = {}  # tallies of one window and group see the same
+        self.reported = [{} for _ in self.stage.reports]
+        for i, (spec, tally) in enumerate(zip(self.stage.tallies, self.tallies, strict=True)):
+            move, place = moves[spec.window], (spec.window, spec.group)
+            if move is None or isinstance(tally, Sliced):
+                out.append({})
                 found.append({})
                 continue
-            seen, keys = _ends_at(move, events), rows.columns[spec.group][events]
-            reads = self._reads(spec, seen, keys)
-            parts.append(self._tell(spec, tally, seen, keys, reads, found))
-        self.reported = [[p[1 + i] for p in parts] for i in range(len(self.stage.reports))]
-        return [p[0] for p in parts]
+            if place not in seen:
+                ends, keys = _ends_at(move, events), rows.columns[spec.group][events]
+                seen[place] = ends, keys, self._reads(spec, ends, keys)
+            out.append(self._tell(i, spec, tally, *seen[place], found))
+        return out
 
     def _tell(
-        self, spec: Tally, tally: TallyState, moves: Moves, keys: np.ndarray, reads: Reads | None, found: list[Reading]
-    ) -> list[Reading]:
+        self, index: int, spec: Tally, tally: TallyState, moves: Moves, keys: np.ndarray, reads: Reads | None,
+        found: list[Reading],
+    ) -> Reading:  # fmt: skip
         """Run a tally. `found` has the raw readings of all before it, of which a sum needs the count beside it."""
         if reads is None:
             found.append(tally.run(moves, keys, self._count_beside(spec, found)))
-            return [found[-1], *({} for _ in self.stage.reports)]
+            return found[-1]
         merged = Moves(moves.enter, moves.enter_row, reads.entered, moves.leave, moves.leave_row, reads.left)
         found.append(tally.run(merged, reads.key, self._count_beside(spec, found)))
-        return reads.split(found[-1])
+        for report, part in reads.parts.items():
+            self.reported[report][index] = _at(found[-1], part)
+        return _at(found[-1], reads.events)
 
     def _run_and_undo(self, moves: list[Moves | None], rows: Run, events: np.ndarray) -> list[Reading]:
+        out: list[Reading] = []
         found: list[Reading] = []
-        parts: list[list[Reading]] = []
         undo: list[tuple[TallyState, Moves]] = []
         active_moves: dict[tuple[int, int], tuple[Moves, Reads | None]] = {}
-        for spec, tally in zip(self.stage.tallies, self.tallies, strict=True):
+        self.reported = [{} for _ in self.stage.reports]
+        for i, (spec, tally) in enumerate(zip(self.stage.tallies, self.tallies, strict=True)):
+            if isinstance(tally, Sliced):
+                out.append({})
+                found.append({})
+                continue
             keys = rows.columns[spec.group][events]
             move = moves[spec.window]
             assert move is not None, "a window of open rows has edges"
@@ -282,12 +331,11 @@ class Evaluator:
             part, reads = active_moves[spec.window, spec.group]
             if isinstance(tally, QueueTally):
                 tally.save(np.unique(keys if reads is None else reads.key))
-            parts.append(self._tell(spec, tally, part, keys, reads, found))
+            out.append(self._tell(i, spec, tally, part, keys, reads, found))
             undo.append((tally, part))
         for tally, part in undo:
             tally.undo(part)
-        self.reported = [[p[1 + i] for p in parts] for i in range(len(self.stage.reports))]
-        return [p[0] for p in parts]
+        return out
 
     def _active(self, spec: Tally, moves: Moves, keys: np.ndarray, events: np.ndarray) -> tuple[Moves, Reads | None]:
         """The moves of the keys that are read, and where they are read."""
@@ -299,14 +347,13 @@ class Evaluator:
         entered, left = reads.entered, reads.left
         part = Moves(moves.enter, moves.enter_row, entered, moves.leave, moves.leave_row, left)
         part = part.only(spec.group, active, np.arange(len(entered)))
-        return part, Reads(reads.key, part.enter_end, part.leave_end, reads.parts)
+        return part, Reads(reads.key, part.enter_end, part.leave_end, reads.events, reads.parts)
 
     def _count_beside(self, spec: Tally, readings: list[Reading]) -> np.ndarray | None:
         """The count over the same values, which a sum needs to tell an empty window from a sum of zero."""
         if spec.kind not in (TallyKind.SUM, TallyKind.MOMENTS):
             return None
-        beside = Tally(TallyKind.COUNT, spec.window, spec.group, spec.vector)
-        return readings[self.stage.tallies.index(beside)]["value"]
+        return readings[self._counts[spec.window, spec.group, spec.vector]]["value"]
 
     def touch(self, columns: list[np.ndarray]) -> None:
         """The keys of these rows have changed, and must be saved."""
@@ -349,6 +396,21 @@ class Evaluator:
 def _owner(stage: Stage, report: Report) -> tuple[int, int]:
     assert report.partition is not None
     return stage.tallies[report.presence].group, report.partition
+
+
+def _readers(stage: Stage) -> dict[tuple[int, int], list[int]]:
+    """For every window and group, the reports that read tallies of it one by one."""
+    out: dict[tuple[int, int], list[int]] = {}
+    sharing = {r for s in stage.slices for r in s.reports}
+    for i, report in enumerate(stage.reports):
+        tallies = {report.presence, *report.moved, *(m.tally for m in report.metrics)}
+        for place in {(stage.tallies[t].window, stage.tallies[t].group) for t in tallies} if i not in sharing else ():
+            out.setdefault(place, []).append(i)
+    return out
+
+
+def _at(reading: Reading, part: np.ndarray) -> Reading:
+    return {name: values[part] for name, values in reading.items()}
 
 
 def _ends_at(moves: Moves, events: np.ndarray) -> Moves:

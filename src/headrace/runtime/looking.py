@@ -28,7 +28,10 @@ def find_looks(
     """Find what reports look at, before any row moves."""
     ev.looks = [Looks.none() for _ in ev.stage.reports]
     ev.moved = [{} for _ in ev.stage.reports]
+    sharing = {r for s in ev.stage.slices for r in s.reports}  # they look together, once rows have moved
     for i, (report, ask) in enumerate(zip(ev.stage.reports, asks, strict=False)):
+        if i in sharing:
+            continue
         window = ev.stage.tallies[report.presence].window
         presence, spec = ev.tallies[report.presence], ev.stage.windows[window].window
         assert isinstance(presence, CountTally), "a presence is counted"

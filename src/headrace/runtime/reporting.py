@@ -176,7 +176,7 @@ class Reporting:
         heard = zip(self.stage.reports, self.evaluator.looks, self.evaluator.reported, strict=True)
         self._heard.append([self._said(report, looks, readings) for report, looks, readings in heard])
 
-    def _said(self, report: Report, looks: Looks, readings: list[Reading]) -> Said:
+    def _said(self, report: Report, looks: Looks, readings: dict[int, Reading]) -> Said:
         if not len(looks):
             return Said(looks, [])
         metrics = [metric_column(self.stage, m, readings) for m in report.metrics]
@@ -200,10 +200,10 @@ class Reporting:
     def _changes(self, report: Report, said: Said, chosen: np.ndarray, sign: int) -> list[tuple[str, Changes]]:
         if not len(chosen):
             return []
-        looks = said.looks.take(chosen)
-        columns = [
-            to_arrow(self.stage, m, c.take(chosen), self.tables) for m, c in zip(report.metrics, said.metrics, strict=True)
-        ]
+        looks, metrics = said.looks, said.metrics
+        if len(chosen) < len(looks):
+            looks, metrics = looks.take(chosen), [m.take(chosen) for m in metrics]
+        columns = [to_arrow(self.stage, m, c, self.tables) for m, c in zip(report.metrics, metrics, strict=True)]
         ends = _bounds(_window(self.stage, report), looks)[2 - report.ends :]
         columns[report.bounds : report.bounds] = [pa.array(end).view(arrow_type("TIMESTAMP")) for end in ends]
         names = [m.name for m in report.metrics]

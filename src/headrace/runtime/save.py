@@ -2,6 +2,7 @@
 
 head           clock, open rows, edges, index of the reservoir, how many keys each table has
 page (t, p)    keys p*PAGE .. of table t, with the tallies and rings that belong to it
+cells (s, p)   the p-th of equal parts of the cells of slices that windows share
 chunk c        sealed rows of the reservoir, written once
 """
 
@@ -18,6 +19,7 @@ from headrace.runtime.codec import decode, encode, fingerprint
 from headrace.runtime.tables import KeyTable, ValueTable
 
 if TYPE_CHECKING:
+    from headrace.operators.slices import Slices
     from headrace.runtime.processor import TaskProcessor
 
 PAGE = 1024
@@ -32,6 +34,9 @@ class PageStore(Protocol):
     def put_page(self, name: str, data: bytes) -> None:
         """Keep a page."""
 
+    def drop_page(self, name: str) -> None:
+        """Let a page go."""
+
 
 def save(processor: TaskProcessor, pages: PageStore) -> bytes:
     """Write the pages that changed since the last save, and give the head."""
@@ -44,6 +49,8 @@ def save(processor: TaskProcessor, pages: PageStore) -> bytes:
             for page in np.flatnonzero(touched):
                 pages.put_page(f"{table}.{page}", encode(_page(processor, table, int(page))))
         numbers.clear()
+    for i, slices in enumerate(evaluator.slices):
+        _save_cells(slices, i, pages)
     head: dict[str, Any] = {
         "fingerprint": fingerprint(processor.stage),
         "clock": processor.clock.dump(),
@@ -52,6 +59,7 @@ def save(processor: TaskProcessor, pages: PageStore) -> bytes:
         "ended": sorted(evaluator.ended),
         "fields": [[vector, field.dump()] for vector, field in evaluator.fields.items()],
         "counts": [t.count for t in processor.tables],
+        "cells": [list(s.cells) for s in evaluator.slices],
     }
     head |= {f"reservoir.{k}": v for k, v in processor.reservoir.dump().items()}
     head |= {f"zone.{k}": v for k, v in zones.dump(processor.zone).items()}
@@ -98,6 +106,30 @@ def load(processor: TaskProcessor, head: bytes, pages: PageStore) -> None:
     for i, count in enumerate(state["counts"]):
         for start in range(0, count, PAGE):
             _load_page(processor, i, start, min(count, start + PAGE), decoded[f"{i}.{start // PAGE}"])
+    for i, (slices, (start, stop)) in enumerate(zip(evaluator.slices, state["cells"], strict=True)):
+        _load_cells(slices, i, (start, stop), pages)
+
+
+def _cell_pages(slices: Slices, start: int, stop: int) -> range:
+    return range(start // slices.page, (stop - 1) // slices.page + 1) if start < stop else range(0)
+
+
+def _save_cells(slices: Slices, index: int, pages: PageStore) -> None:
+    """Cells never change once their slice is over, so each is written about once."""
+    start, stop = slices.cells
+    for page in _cell_pages(slices, max(start, slices.settled), stop):
+        pages.put_page(f"cells {index}.{page}", encode(slices.dump(page)))
+    now = _cell_pages(slices, start, stop)
+    for page in slices.pages:
+        if page not in now:
+            pages.drop_page(f"cells {index}.{page}")
+    slices.pages, slices.settled = now, stop
+
+
+def _load_cells(slices: Slices, index: int, cells: tuple[int, int], pages: PageStore) -> None:
+    slices.pages = _cell_pages(slices, *cells)
+    names = [f"cells {index}.{page}" for page in slices.pages]
+    slices.load(cells, [decode(pages.get_page(name), name) for name in names])
 
 
 def _part(state: dict[str, Any], name: str) -> dict[str, Any]:
@@ -114,6 +146,9 @@ def _page(processor: TaskProcessor, table: int, page: int) -> dict[str, Any]:
             out |= {f"tally{i}.{k}": v for k, v in tally.dump(start, stop).items()}
         if isinstance(tally, DistinctTally) and tally.pairs == table:
             out |= {f"pairs{i}.{k}": v for k, v in tally.dump_pairs(start, stop).items()}
+    for i, slices in enumerate(evaluator.slices):
+        if slices.group == table:
+            out |= {f"slices{i}.{k}": v for k, v in slices.dump_keys(start, stop).items()}
     for (group, partition), owner in evaluator.owners.items():
         if group == table:
             out[f"owner{partition}"] = owner[start:stop]
@@ -152,6 +187,9 @@ def _load_page(processor: TaskProcessor, table: int, start: int, stop: int, page
             tally.load(start, stop, _part(page, f"tally{i}"))
         if isinstance(tally, DistinctTally) and tally.pairs == table:
             tally.load_pairs(start, stop, _part(page, f"pairs{i}"))
+    for i, slices in enumerate(evaluator.slices):
+        if slices.group == table:
+            slices.load_keys(start, stop, _part(page, f"slices{i}"))
     for (group, partition), owner in evaluator.owners.items():
         if group == table:
             owner[start:stop] = page[f"owner{partition}"]

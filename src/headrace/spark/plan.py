@@ -16,14 +16,15 @@ from headrace.spark.bucket import BucketProcessor
 from headrace.spark.labels import labels
 from headrace.spark.onward import LEAD, Feed, FeedPart, Onward, pack_feeds
 from headrace.spark.pack import EXCHANGE, Packing, StagePart, pack_rows
+from headrace.spark.slots import METRICS_ROW, Slots
 from headrace.spark.sources import parts_of, prepare
-from headrace.spark.stateful import METRICS_ROW, Program, Slots
+from headrace.spark.stateful import Program
 from headrace.spark.tables import read_table
 from headrace.spark.types import logical
 from headrace.stages.lower import Finish, Lowered, disorder_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -123,7 +124,8 @@ def _packed_feeds(wide: DataFrame, lowered: Lowered, layout: Layout, onward: Onw
             names = tuple(f"x{s}_{source}_{i}" for i in range(len(stage.inputs)))
             parts.append(FeedPart(number, source, stage, layout.per_stage[s], names))
             for name, spec in zip(names, stage.inputs, strict=True):
-                value = _over_wide(f"f{number}", feed.columns, spec.exprs[source])
+                given = [f"f{number}c{i}" for i in range(len(feed.columns.fields))]
+                value = _column(_over_wide(given, feed.columns, spec.exprs[source]))
                 columns.append(F.when(F.col("f") == number, value).alias(name))
     return wide.select(*columns).mapInArrow(_feed_packer(tuple(parts)), EXCHANGE)
 
@@ -152,28 +154,32 @@ def slots_of(lowered: Lowered) -> Slots:
     rejected = tuple((i, f.rejected) for i, f in enumerate(lowered.finishes) if f.rejected is not None)
     ordered = any(f.query.emit is Emit.FINAL_IN_ORDER for f in lowered.finishes)
     names = tuple(f.query.name for f in lowered.finishes)
-    return Slots(names, tuple(f.columns for f in lowered.finishes), rejected, ordered)
+    return Slots.of(names, tuple(f.columns for f in lowered.finishes), rejected, ordered)
 
 
-def _value(query: int, finish: Finish, expr: Expr) -> Column:
-    return _over_wide(f"q{query}", finish.columns, expr)
+Wide = tuple[Expr, bool]  # an expression over the wide row, and whether it can fail
 
 
-def _over_wide(prefix: str, columns: Schema, expr: Expr) -> Column:
-    """An expression over some columns, over the wide row. One that fails gives NULL: its row has left the input."""
-    names = {f.name.lower(): Expr(logical(f"{prefix}c{i}", f.type)) for i, f in enumerate(columns.fields)}
-    column = F.expr(expr.substitute(names).sql)
-    return attempt(column)["v"] if can_fail(expr) else column
+def _over_wide(names: Sequence[str], columns: Schema, expr: Expr) -> Wide:
+    """An expression over some columns, over those of the wide row that have these names."""
+    of = {f.name.lower(): Expr(logical(n, f.type)) for n, f in zip(names, columns.fields, strict=True)}
+    return expr.substitute(of), can_fail(expr)
+
+
+def _column(wide: Wide) -> Column:
+    """An expression over the wide row. One that fails gives NULL: its row has left the input."""
+    column = F.expr(wide[0].sql)
+    return attempt(column)["v"] if wide[1] else column
 
 
 def finish_one(frame: DataFrame, lowered: Lowered, query: int) -> DataFrame:
     """The rows of one query as a DataFrame with its own columns, and `_op` under EMIT CHANGES."""
-    finish = lowered.finishes[query]
+    finish, given = lowered.finishes[query], slots_of(lowered).names(query)
     rows = frame.where(F.col("q") == query)
     predicate = all_of(finish.predicates)
     if predicate is not None:
-        rows = rows.where(_value(query, finish, predicate))
-    columns = [_value(query, finish, e).alias(n) for n, e in finish.items]
+        rows = rows.where(_column(_over_wide(given, finish.columns, predicate)))
+    columns = [_column(_over_wide(given, finish.columns, e)).alias(n) for n, e in finish.items]
     if finish.query.emit is Emit.CHANGES and not _plain(finish):
         columns.insert(0, F.when(F.col("sign") > 0, "+").otherwise("-").alias("_op"))
     return rows.select(*columns)
@@ -192,17 +198,37 @@ def has_op(finish: Finish) -> bool:
     return finish.query.emit is Emit.CHANGES and not _plain(finish)
 
 
+def shown(lowered: Lowered) -> tuple[dict[Wide, list[int]], list[tuple[int, ...]]]:
+    """What is computed over the wide row, and for which queries; per query, which of these are its columns.
+
+    Queries share what they show as they share the columns it is computed from: the same text over them is one.
+    """
+    slots, of = slots_of(lowered), dict[Wide, list[int]]()
+    for q, finish in enumerate(lowered.finishes):
+        for _, expr in finish.items:
+            users = of.setdefault(_over_wide(slots.names(q), finish.columns, expr), [])
+            users += [q] if q not in users[-1:] else []
+    number = {expr: i for i, expr in enumerate(of)}
+    places = [
+        tuple(number[_over_wide(slots.names(q), finish.columns, expr)] for _, expr in finish.items)
+        for q, finish in enumerate(lowered.finishes)
+    ]
+    return of, places
+
+
 def finish_all(frame: DataFrame, lowered: Lowered) -> DataFrame:
-    """The rows of all queries, still in one wide row: q, sign, order key, and o<q>_<i> for every column shown."""
-    several = len(lowered.finishes) > 1
-    key = ("ts", "high", "low", "sub") if slots_of(lowered).ordered else ()
-    columns = [F.col(c) for c in ("q", "sign", *key)]
-    keep = F.lit(True)
+    """The rows of all queries, still in one wide row: q, sign, order key, and o<i> for everything that is shown."""
+    slots, everybody = slots_of(lowered), len(lowered.finishes)
+    columns = [F.col(c) for c in ("q", "sign", *(("ts", "high", "low", "sub") if slots.ordered else ()))]
+    tests: dict[Wide, list[int]] = {}
     for q, finish in enumerate(lowered.finishes):
         predicate = all_of(finish.predicates)
         if predicate is not None:
-            keep = keep & F.when(F.col("q") == q, F.coalesce(_value(q, finish, predicate), F.lit(False))).otherwise(True)
-        for i, (_, expr) in enumerate(finish.items):
-            value = _value(q, finish, expr)
-            columns.append((F.when(F.col("q") == q, value) if several else value).alias(f"o{q}_{i}"))
+            tests.setdefault(_over_wide(slots.names(q), finish.columns, predicate), []).append(q)
+    keep = F.lit(True)
+    for expr, users in tests.items():
+        keep = keep & F.when(F.col("q").isin(users), F.coalesce(_column(expr), F.lit(False))).otherwise(True)
+    for i, (expr, users) in enumerate(shown(lowered)[0].items()):
+        value = _column(expr)
+        columns.append((value if len(users) == everybody else F.when(F.col("q").isin(users), value)).alias(f"o{i}"))
     return frame.where((F.col("q") != METRICS_ROW) & keep).select(*columns)

@@ -23,8 +23,8 @@ from headrace.spark.failures import explain_failure, refused
 from headrace.spark.plan import Layout, bucket_count, finish_all, has_op, output_frame
 from headrace.spark.session import local_session, require_state_store
 from headrace.spark.sink import HeadraceSink, Target, as_option
+from headrace.spark.slots import METRICS_ROW
 from headrace.spark.spool import Spool, spooled
-from headrace.spark.stateful import METRICS_ROW
 from headrace.spark.targets import targets_of
 from headrace.spark.types import CatalystTypes
 from headrace.stages.lower import Lowered, lower

@@ -7,8 +7,10 @@ import posixpath
 import uuid
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as pa_csv
@@ -25,12 +27,13 @@ ENDINGS = {"parquet": "parquet", "csv": "csv", "json": "jsonl", "arrow": "arrow"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where the rows of one query go. `columns` are the names shown; `op` puts `_op` in front."""
+    """Where the rows of one query go. `columns` are the names shown, `places` where in the wide row; `op` puts `_op` first."""
 
     query: int
     path: str
     format: str
     columns: tuple[str, ...]
+    places: tuple[int, ...]
     op: bool
     ordered: bool
 
@@ -80,10 +83,11 @@ class Writer(DataSourceStreamArrowWriter):
         """Stage the rows of one task."""
         parts: dict[int, list[pa.RecordBatch]] = {}
         for batch in iterator:
-            queries = batch.column("q")
-            for query in pc.unique(queries).to_pylist():
-                chosen = batch if len(self.targets) == 1 else batch.filter(pc.equal(queries, query))
-                parts.setdefault(query, []).append(chosen)
+            # The rows of a query come in few runs, so that cutting is cheaper than choosing.
+            queries = batch.column("q").to_numpy()
+            starts = np.flatnonzero(np.diff(queries, prepend=queries[:1] - 1)).tolist()
+            for start, end in pairwise([*starts, len(queries)]):
+                parts.setdefault(int(queries[start]), []).append(batch.slice(start, end - start))
         return Staged([(q, self._stage(self.targets[q], rows)) for q, rows in parts.items() if q in self.targets])
 
     def _stage(self, target: Target, batches: list[pa.RecordBatch]) -> str:
@@ -117,7 +121,7 @@ class Writer(DataSourceStreamArrowWriter):
 
 def shape(target: Target, table: pa.Table) -> pa.Table:
     """The columns that are shown, under their names."""
-    columns = [table.column(f"o{target.query}_{i}") for i in range(len(target.columns))]
+    columns = [table.column(f"o{i}") for i in target.places]
     names = list(target.columns)
     if target.op:
         columns.insert(0, pc.if_else(pc.greater(table.column("sign"), 0), "+", "-"))

@@ -17,8 +17,6 @@ import pyarrow as pa
 
 from headrace.changes.changes import Changes
 from headrace.errors import StateError
-from headrace.plan.arrow import arrow_type
-from headrace.plan.schema import Schema
 from headrace.runtime.cells import Shape, feed_segment, join_arrivals, read_cell, read_feed
 from headrace.runtime.clock import Header, Segment, Standing
 from headrace.runtime.processor import Arrivals, Result, TaskProcessor
@@ -26,44 +24,9 @@ from headrace.runtime.reservoir import ChunkCache
 from headrace.runtime.save import load, save
 from headrace.spark.onward import Columns, Onward, key_columns, read_changes, wide_frame
 from headrace.spark.pack import REJECTED
-from headrace.spark.types import physical
+from headrace.spark.slots import METRICS_ROW, Slots
 from headrace.spark.worker import settle
 from headrace.stages.program import Stage
-
-METRICS_ROW = -1
-FIXED = "q INT, sign TINYINT, number BIGINT"  # whose row, + or -; and for progress, what number (in sign) and how much
-_FIXED_ARROW = [pa.int32(), pa.int8(), pa.int64()]
-KEY = "ts BIGINT, high BIGINT, low BIGINT, sub BIGINT"  # the order key, where some sink needs it
-_KEY_ARROW = [pa.int64()] * 4
-
-
-@dataclass(frozen=True, slots=True)
-class Slots:
-    """Where the columns of every query lie in the one wide row that leaves the operator."""
-
-    queries: tuple[str, ...]
-    columns: tuple[Schema, ...]  # per query
-    rejected: tuple[tuple[int, str], ...]  # queries that read the rejected rows of a stream
-    ordered: bool  # whether the order key goes along
-
-    @property
-    def ddl(self) -> str:
-        """The schema of the wide row."""
-        wide = [f"q{q}c{i} {physical(f.type)}" for q, s in enumerate(self.columns) for i, f in enumerate(s.fields)]
-        return ", ".join([FIXED, *([KEY] if self.ordered else []), *wide])
-
-    @property
-    def types(self) -> list[pa.DataType]:
-        """The Arrow types of the wide row."""
-        return self._lead + [arrow_type(physical(f.type)) for s in self.columns for f in s.fields]
-
-    @property
-    def _lead(self) -> list[pa.DataType]:
-        return _FIXED_ARROW + (_KEY_ARROW if self.ordered else [])
-
-    def offset(self, query: int) -> int:
-        """Where the columns of a query begin."""
-        return len(self._lead) + sum(len(s.fields) for s in self.columns[:query])
 
 
 class Kept:
@@ -137,6 +100,10 @@ class SparkStore:
         """Keep a page."""
         self.write(f"page {name}", data)
 
+    def drop_page(self, name: str) -> None:
+        """Let a page go."""
+        self.cells.removeKey((f"page {name}",))
+
 
 @dataclass(frozen=True, slots=True)
 class Program:
@@ -163,6 +130,7 @@ class Buckets:
     def __init__(self, run: str, program: Program) -> None:
         """`run` tells the queries of a session apart."""
         self.run, self.slots, self.rejected_label = run, program.slots, program.rejected_label
+        self.types, self.numbers = program.slots.types, {name: i for i, name in enumerate(program.slots.queries)}
         self.stages, self.buckets = program.stages, program.buckets
         self.onward, self.passing, self.tables = program.onward, program.passing, program.tables
         self.counting = _counting(program.stages)
@@ -190,7 +158,7 @@ class Buckets:
         settle()
 
     def _results(self, result: Result) -> list[Columns]:
-        return [self._wide(self.slots.queries.index(query), changes) for query, changes in result.changes]
+        return [self._wide(self.numbers[query], changes) for query, changes in result.changes]
 
     def _elsewhere(self, label: int, cells: list[tuple[str, bytes]]) -> Iterator[pd.DataFrame]:
         """Cells that are for no bucket of this level: on to a later one, or, on the last, to the sinks."""
@@ -203,7 +171,7 @@ class Buckets:
             for head, body in cells:
                 about = json.loads(head)
                 if body:
-                    parts.append(self._wide(self.slots.queries.index(about["query"]), read_changes(body)))
+                    parts.append(self._wide(self.numbers[about["query"]], read_changes(body)))
                 parts.append(self._metrics({int(k): v for k, v in about.get("numbers", {}).items()}))
             yield from self._frames(parts)
 
@@ -230,16 +198,15 @@ class Buckets:
         kept().keep(self.run, label, version, processor)
 
     def _wide(self, query: int, changes: Changes) -> Columns:
-        columns: Columns = [None] * len(self.slots.types)
+        columns: Columns = [None] * len(self.types)
         signs = pa.array(changes.sign.astype(np.int8, copy=False))
         queries = pa.array(np.full(len(changes), query, np.int32))
         columns[:2] = [queries, signs]
         if self.slots.ordered:
             columns[3:7] = key_columns(changes)
-        start = self.slots.offset(query)
-        for i, column in enumerate(changes.rows.columns):
-            kind = self.slots.types[start + i]
-            columns[start + i] = column if column.type == kind else column.cast(kind)
+        for place, column in zip(self.slots.places[query], changes.rows.columns, strict=True):
+            kind = self.types[self.slots.lead + place]
+            columns[self.slots.lead + place] = column if column.type == kind else column.cast(kind)
         return columns
 
     def _numbers(
@@ -255,7 +222,7 @@ class Buckets:
     def _metrics(self, numbers: dict[int, int | None]) -> Columns:
         """Numbers as rows that no query sees: how much in `number`, of what in `sign`."""
         chosen = [(kind, value) for kind, value in numbers.items() if value]
-        columns: Columns = [None] * len(self.slots.types)
+        columns: Columns = [None] * len(self.types)
         columns[0] = pa.array(np.full(len(chosen), METRICS_ROW, np.int32))
         columns[1] = pa.array([kind for kind, _ in chosen], pa.int8())
         columns[2] = pa.array([value for _, value in chosen], pa.int64())
@@ -276,7 +243,7 @@ class Buckets:
         if not filled:
             return
         columns = []
-        for i, kind in enumerate(self.slots.types):
+        for i, kind in enumerate(self.types):
             pieces = [pa.nulls(_length(part), kind) if part[i] is None else part[i] for part in filled]
             columns.append(pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces))
         yield wide_frame(columns)

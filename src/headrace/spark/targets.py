@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from headrace.plan.query import ConsoleSink, Emit, FileSink, StreamSink, TableSink
-from headrace.spark.plan import has_op
+from headrace.spark.plan import has_op, shown
 from headrace.spark.sink import Target
 
 if TYPE_CHECKING:
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 def targets_of(spark: SparkSession, lowered: Lowered, checkpoint: str) -> list[Target]:
     """One target per query. What has no place of its own is shown: it goes by way of files under the checkpoint."""
-    return [_target(spark, number, finish, checkpoint) for number, finish in enumerate(lowered.finishes)]
+    places = shown(lowered)[1]
+    return [_target(spark, number, finish, places[number], checkpoint) for number, finish in enumerate(lowered.finishes)]
 
 
-def _target(spark: SparkSession, number: int, finish: Finish, checkpoint: str) -> Target:
+def _target(spark: SparkSession, number: int, finish: Finish, places: tuple[int, ...], checkpoint: str) -> Target:
     query = finish.query
     match query.sink:
         case FileSink(path=path, format=kind):
@@ -30,7 +31,7 @@ def _target(spark: SparkSession, number: int, finish: Finish, checkpoint: str) -
         case ConsoleSink() | StreamSink():
             place, shape = os.path.join(checkpoint, "console", str(number)), "arrow"
     columns = tuple(n for n, _ in finish.items)
-    return Target(number, place, shape, columns, has_op(finish), query.emit is Emit.FINAL_IN_ORDER)
+    return Target(number, place, shape, columns, places, has_op(finish), query.emit is Emit.FINAL_IN_ORDER)
 
 
 def _table(spark: SparkSession, name: str, finish: Finish) -> str:

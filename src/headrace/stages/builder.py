@@ -21,6 +21,7 @@ from headrace.stages.program import (
     VectorKind,
     WindowProgram,
 )
+from headrace.stages.slices import share_slices
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -213,4 +214,5 @@ class StageBuilder:
             joins=tuple(self.joins),
             pattern=self.pattern,
             patterns=tuple(self.patterns),
+            slices=share_slices(self),
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from headrace.operators.windows import edges_of
+from headrace.operators.windows import edges_of, moving_windows
 from headrace.optimize import optimize
 from headrace.plan.explain import tree
 from headrace.plan.expr import Expr
@@ -27,7 +27,7 @@ from headrace.plan.nodes import (
 from headrace.plan.patterns import Pattern
 from headrace.plan.query import Emit
 from headrace.plan.time import format_duration
-from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
+from headrace.plan.windows import EveryTime, RangeWindow, RowsWindow, UnboundedWindow
 from headrace.stages.explain_patterns import pattern_lines
 from headrace.stages.flatten import flatten, split_top, window_chain
 from headrace.stages.joins import join_lines, why_one_bucket
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from headrace.plan.query import Query, Script
     from headrace.plan.stream import Stream
-    from headrace.stages.program import Metric
+    from headrace.stages.program import Metric, SharedSlices
 
 WIDTH = 14  # of the names in front of facts
 
@@ -223,9 +223,11 @@ def _all(stage: Stage, masks: tuple[int, ...], *, brackets: bool = False) -> str
 
 def _operators(stage: Stage) -> list[str]:
     """Window, then group, then tallies, then the columns that are read from them. What several queries use is there once."""
-    lines = []
+    lines, sliced = [], stage.sliced
     for w, program in enumerate(stage.windows):
-        tallies = [(t, tally) for t, tally in enumerate(stage.tallies) if tally.window == w]
+        tallies = [(t, tally) for t, tally in enumerate(stage.tallies) if tally.window == w and t not in sliced]
+        if not tallies:
+            continue
         lines.append(f"{program.window}{_shared(stage, [t for t, _ in tallies])}")
         for group in dict.fromkeys(tally.group for _, tally in tallies):
             inside = [(t, tally) for t, tally in tallies if tally.group == group]
@@ -233,7 +235,21 @@ def _operators(stage: Stage) -> list[str]:
             for t, tally in inside:
                 readers = ", ".join(_readers(stage, t))
                 lines.append(f"    {_tally(stage, tally)} -> {readers}{_shared(stage, [t])}")
-    return lines
+    return lines + [line for slices in stage.slices for line in _slices(stage, slices)]
+
+
+def _slices(stage: Stage, slices: SharedSlices) -> list[str]:
+    """Windows that are looked at together: the rows between two looks are added up once, for all of them."""
+    reports = [stage.reports[r] for r in slices.reports]
+    presences = [stage.tallies[r.presence] for r in reports]
+    trigger, users = reports[0].trigger, ", ".join(r.query for r in reports)
+    assert isinstance(trigger, EveryTime)
+    windows = ", ".join(dict.fromkeys(str(stage.windows[p.window].window) for p in presences))
+    lines = [f"slices of {format_duration(trigger.every)}, of which {windows} are made   (one for {users})"]
+    lines.append(f"  {_keys(stage, presences[0].group)}")
+    read = dict.fromkeys(t for r in reports for m in r.metrics[r.bounds :] for t in (m.count, m.tally) if t is not None)
+    tallies = (stage.tallies[t] for t in (*read, *(r.presence for r in reports)))
+    return lines + [f"    {what} of a slice" for what in dict.fromkeys(_tally(stage, t) for t in tallies)]
 
 
 def _groups(stage: Stage) -> list[int]:
@@ -296,15 +312,16 @@ def _metric(metric: Metric) -> str:
 def _reservoir(stage: Stage) -> list[str]:
     """The places at which rows enter and leave windows. Windows aligned at one of them share the iterator that stands there."""
     lines = []
-    heads = [str(p.window) for p in stage.windows if not (isinstance(p.window, RangeWindow) and p.window.lag)]
+    moving = [stage.windows[i] for i in sorted(moving_windows(stage))]
+    heads = [str(p.window) for p in moving if not (isinstance(p.window, RangeWindow) and p.window.lag)]
     if heads:
         lines.append(f"now: rows enter {', '.join(heads)}")
     offsets = edges_of(stage)
+    ranges = [p.window for p in moving if isinstance(p.window, RangeWindow)]
     for offset in offsets:
-        ranges = [p.window for p in stage.windows if isinstance(p.window, RangeWindow)]
         enter = [f"enter {w}" for w in ranges if w.lag == offset]
         leave = [f"leave {w}" for w in ranges if w.lag + w.size == offset]
-        lines.append(f"{format_duration(offset)} ago: rows {', '.join(enter + leave)}")
+        lines.append(f"{format_duration(offset)} ago: rows {', '.join(enter + leave) or 'let go of their keys'}")
     places = len(offsets)
     for program in stage.windows:
         match program.window:

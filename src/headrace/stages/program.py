@@ -8,6 +8,7 @@
     Output   the rows one query gets: columns of the event, metrics, which events, and when
     Report   the rows of a query that looks at a window by the clock: metrics of every key in it
     Join     the rows of a query that are pairs of rows of two sides
+    Slices   reports that look at windows of different lengths at the same times, and add up what lies between once
 
 Equal tables, vectors and tallies of different queries are one: that is how plans share their prefixes (003, 3.3.2).
 """
@@ -181,6 +182,14 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedSlices:
+    """Reports over windows that differ only in their length, and the tallies that nobody else reads."""
+
+    reports: tuple[int, ...]
+    tallies: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class JoinColumn:
     """A column of a joined row: the vector that holds it in the rows of its side."""
 
@@ -256,6 +265,12 @@ class Stage:
     joins: tuple[JoinProgram, ...] = ()
     pattern: Sequencing | None = None
     patterns: tuple[PatternProgram, ...] = ()
+    slices: tuple[SharedSlices, ...] = ()
+
+    @property
+    def sliced(self) -> frozenset[int]:
+        """The tallies that slices keep."""
+        return frozenset(t for s in self.slices for t in s.tallies)
 
     @property
     def signed(self) -> bool:

@@ -56,6 +56,10 @@ class MemoryStore:
         """Keep a page."""
         self.pages[name] = data
 
+    def drop_page(self, name: str) -> None:
+        """Let a page go."""
+        del self.pages[name]
+
     @property
     def size(self) -> int:
         """Bytes kept."""

@@ -215,6 +215,40 @@ def policy_cases(draw: st.DrawFn, most_rows: int = 20) -> Case:
     return Case(Script(tuple(queries), (stream,)), tuple(draw(arrivals(stream, most_rows))))
 
 
+SUMS = ("COUNT", "SUM", "AVG", "VARIANCE", "STDDEV_POP")
+
+
+@st.composite
+def shared_looks(draw: st.DrawFn, most_rows: int = 24) -> Case:
+    """Windows of several lengths that the clock looks at together, which share slices, and others beside them."""
+    stream = replace(draw(streams()), keep=None, delay=draw(st.sampled_from((0, SECOND, 3 * SECOND, 10 * SECOND))))
+    scan: Node = Scan(stream)
+    below = scan if draw(st.integers(0, 3)) else Filter(scan, Expr.of(draw(st.sampled_from(PREDICATES))))
+    every = draw(st.sampled_from((1, 2, 3))) * SECOND
+    trigger = EveryTime(every, draw(st.sampled_from((0, 0, 1, -SECOND))))
+    keys = tuple((e.as_column or f"_key{i}", e) for i, e in enumerate(_exprs(draw(st.sampled_from(KEYS)))))
+    text = draw(st.sampled_from((None, None, *PREDICATES)))
+    where, emits = Expr.of(text) if text else None, (draw(st.sampled_from(list(Emit))), Emit.CHANGES)
+    queries = []
+    for number, length in enumerate(draw(st.lists(st.integers(1, 12), min_size=4, max_size=6, unique=True))):
+        window = RangeWindow(length * every, every * (draw(st.integers(0, 14)) == 14))
+        summed = aggregates("r").filter(lambda call: call.function.name in SUMS)
+        calls = tuple(replace(draw(summed), name=f"r{i}") for i in range(draw(st.integers(0, 3))))
+        if draw(st.integers(0, 14)) == 14:
+            calls = (*calls, draw(aggregates("other")))
+        change = draw(st.integers(0, 14)) == 14
+        node: Node = WindowReport(below, window, trigger, keys, calls, where, change)
+        if draw(st.integers(0, 9)) == 0:
+            node = WindowAggregate(node, RangeWindow(3 * SECOND), (), (Aggregate("rows", function("COUNT"), None),))
+        queries.append(Query(f"q{number}", node, emits[draw(st.integers(0, 9)) == 9]))
+        if draw(st.integers(0, 5)) == 0:  # an event looks at the same window: it keeps tallies of its own
+            every_event = WindowAggregate(
+                below, window, tuple(e for _, e in keys), calls or (Aggregate("n", function("COUNT"), None),)
+            )
+            queries.append(Query(f"e{number}", every_event, draw(st.sampled_from(list(Emit)))))
+    return Case(Script(tuple(queries), (stream,)), tuple(draw(arrivals(stream, most_rows))))
+
+
 @st.composite
 def report_nodes(draw: st.DrawFn, stream: Stream) -> Node:
     """A plan with a report: filters below and above it, a projection."""
