@@ -20,7 +20,7 @@ FLINK_VERSION = "2.3.0"
 PARQUET_ARTIFACT = f"org.apache.flink:flink-sql-parquet:{FLINK_VERSION}"
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 9), (3, 12)  # what apache-flink 2.3 declares
 HERE = Path(__file__).resolve().parent
-DEFAULT_VENV = HERE.parent / ".flink-venv"
+DEFAULT_VENV = Path(os.environ.get("HEADRACE_FLINK_VENV") or HERE.parent / ".flink-venv")  # several checkouts can share one
 
 
 class FlinkUnavailable(RuntimeError):

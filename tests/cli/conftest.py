@@ -49,7 +49,7 @@ class FakeEngine(ModuleType):
         self.handle = FakeHandle([])
         self.calls = []
 
-    def start_script(self, script, checkpoint, follow, verbose):
+    def start_script(self, script, checkpoint, follow, verbose, options=None):
         self.calls.append((script, checkpoint, follow, verbose))
         if isinstance(self.handle, Exception):
             raise self.handle
@@ -77,9 +77,9 @@ def one_query(*names):
     return Script(queries, (stream,))
 
 
-def rows(query="counts", **columns):
+def rows(query="counts", batch_id=None, **columns):
     batch = pa.record_batch(columns)
-    return RowsEvent(query, tuple(batch.schema.names), batch)
+    return RowsEvent(query, tuple(batch.schema.names), batch, batch_id)
 
 
 def progress(batch_id=0, **values):

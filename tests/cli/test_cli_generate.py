@@ -34,7 +34,7 @@ def test_what_is_written_is_what_was_generated(headrace, tmp_path, kind, form):
         case "json":
             rows = [json.loads(line) for line in path.read_text().splitlines()]
             assert rows[-1].keys() == set(schema.names)
-            text = pa.schema([(f.name, pa.string() if f.name == "at" else f.type) for f in schema])
+            text = pa.schema([(f.name, pa.string() if pa.types.is_timestamp(f.type) else f.type) for f in schema])
             table = pa.Table.from_pylist(rows, schema=text).cast(schema)
     assert table.combine_chunks().equals(pa.Table.from_batches([wanted]))
 
@@ -48,3 +48,18 @@ def test_bad_options_are_refused(headrace):
 
 def test_no_rows_is_a_header(headrace):
     assert headrace("generate", "rfid", "--rows", 0).stdout == "kind,id,reader,at\n"
+
+
+def test_a_file_for_each_type(headrace, tmp_path):
+    asked = ("generate", "sequence", "--rows", 2000, "--types", 3, "--pog-share", 0.2, "--late-share", "0.1,C=0.5")
+    assert headrace(*asked, "--split-by", "type", "--out", tmp_path / "types").exit_code == 0
+    whole = headrace(*asked).stdout.splitlines()
+    for kind in "ABC":
+        lines = (tmp_path / "types" / f"{kind}.csv").read_text().splitlines()
+        assert lines == [whole[0], *(line for line in whole[1:] if line.startswith(kind))]
+
+
+def test_splitting_needs_a_folder_and_a_column_with_few_values(headrace, tmp_path):
+    assert "add --out DIR" in headrace("generate", "rfid", "--split-by", "kind").stderr
+    assert "Did you mean 'kind'" in headrace("generate", "rfid", "--split-by", "kin", "--out", tmp_path).stderr
+    assert "more than 100 values" in headrace("generate", "rfid", "--split-by", "id", "--out", tmp_path).stderr

@@ -135,9 +135,10 @@ GOLDEN = {
     "payments": ("5000", "card-0054", "shop-020", "18.99", "2026-01-01 00:00:05.000067+00:00"),
     "rfid": ("shelf", "item-21673", "30", "2026-01-01 00:00:50.000670+00:00"),
     "ticks": ("SYM01", "99.76", "48", "2026-01-01 00:00:05.000067+00:00"),
+    "sequence": ("E", "2026-01-01 01:23:20.067085+00:00", "2026-01-01 01:23:20.067085+00:00", "5000", "24", "None"),
 }
 
 
 def test_an_unknown_kind_names_those_there_are():
-    with pytest.raises(QueryError, match="payments, rfid, ticks"):
+    with pytest.raises(QueryError, match="payments, rfid, ticks, sequence"):
         events("payment", Options(), 0, 1)

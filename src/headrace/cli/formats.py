@@ -46,7 +46,11 @@ def json_lines(batch: pa.RecordBatch) -> Iterator[bytes]:
     """A line per row, put together by column. Generated strings hold nothing that JSON escapes."""
     pieces: list[Any] = []
     for position, field in enumerate(batch.schema):
-        quote = '"' if pa.types.is_string(field.type) or pa.types.is_timestamp(field.type) else ""
-        pieces += [f'{"{" if position == 0 else ", "}"{field.name}": {quote}', batch.column(position).cast(pa.string()), quote]
+        pieces += [f'{"{" if position == 0 else ", "}"{field.name}": ', _json_values(batch.column(position))]
     lines = pc.binary_join_element_wise(*pieces, "}\n", "")
     return (line.encode() for line in lines.to_pylist())
+
+
+def _json_values(column: pa.Array) -> pa.Array:
+    quote = '"' if pa.types.is_string(column.type) or pa.types.is_timestamp(column.type) else ""
+    return pc.fill_null(pc.binary_join_element_wise(quote, column.cast(pa.string()), quote, ""), "null")

@@ -61,10 +61,15 @@ def _cumulative(keys: int, skew: float) -> Floats:
     return share
 
 
+def arrivals(options: Options, block: int, place: Words) -> Ints:
+    """When the rows of a block arrive: one in each slot, so they never go back."""
+    row = np.arange(block * BLOCK, (block + 1) * BLOCK, dtype=np.int64)
+    return options.start + ((row + uniform(place)) * (1e6 / options.row_rate)).astype(np.int64)
+
+
 def times(options: Options, block: int, place: Words, late: Words, how_late: Words) -> tuple[Ints, Ints]:
     """Arrival and event time of the rows of a block: arrivals never go back, events lie up to `late_max` before them."""
-    row = np.arange(block * BLOCK, (block + 1) * BLOCK, dtype=np.int64)
-    arrival = options.start + ((row + uniform(place)) * (1e6 / options.rate)).astype(np.int64)
+    arrival = arrivals(options, block, place)
     lateness = (uniform(how_late) * options.late_max).astype(np.int64) + 1
     is_late = (uniform(late) < options.late_share) & (options.late_max > 0)
     return arrival, arrival - np.where(is_late, np.minimum(lateness, options.late_max), 0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headrace.errors import QueryError, unknown
-from headrace.generate import payments, rfid, ticks
+from headrace.generate import payments, rfid, sequence, ticks
 from headrace.generate.draws import BLOCK
 from headrace.plan.arrow import arrow_schema
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from headrace.generate.options import Options
     from headrace.plan.schema import Schema
 
-KINDS = {"payments": payments, "rfid": rfid, "ticks": ticks}
+KINDS = {"payments": payments, "rfid": rfid, "ticks": ticks, "sequence": sequence}
 SCHEMAS: dict[str, Schema] = {kind: module.SCHEMA for kind, module in KINDS.items()}
 
 

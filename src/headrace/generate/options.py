@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 MAX_KEYS = 50_000_000
 MAX_ROWS = 2**40
 MAX_SEED = 2**64 - 1
+MAX_TYPES = 26  # A to Z
 MAX_SPAN_S = 1_000 * 365 * 86_400
 _MICROSECOND = 1e-6
 
@@ -26,6 +27,9 @@ class Options:
 
     Rows come in arrival order, row i at `start + i / rate`. A share `late_share` of them happened up to `late_max` before
     they arrive, so a stream declared with `DELAY late_max` has no late rows.
+
+    The rest is for `sequence`, whose events have types: what is different for some of them, how many promises there are for
+    each event, and what a promise rests on: the largest delay (`delay`), or what the source has sent (`sent`).
     """
 
     rate: float = 1_000.0
@@ -36,6 +40,21 @@ class Options:
     seed: int = 1
     start: int = 1_767_225_600 * SECOND  # 2026-01-01 00:00 UTC
     rows: int | None = None
+    types: int = 10
+    type_share: tuple[tuple[str, float], ...] = ()  # late_share of single types
+    type_max: tuple[tuple[str, int], ...] = ()  # late_max of single types
+    pog_share: float = 0.0
+    pog: str = "delay"
+
+    @property
+    def row_rate(self) -> float:
+        """Rows per second: promises come between the events."""
+        return self.rate * (1.0 + self.pog_share)
+
+    @property
+    def type_names(self) -> tuple[str, ...]:
+        """A, B, C, .."""
+        return tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: self.types])
 
     def __post_init__(self) -> None:
         """Refuse what cannot be generated."""
@@ -53,8 +72,24 @@ class Options:
             raise _bad("seed", self.seed, f"a whole number from 0 to {MAX_SEED}")
         if self.rows is not None and not 0 <= self.rows <= MAX_ROWS:
             raise _bad("rows", self.rows, f"a whole number from 0 to {MAX_ROWS}")
+        self._check_types()
         if self.rows is not None and self.rows / self.rate > MAX_SPAN_S:
             raise _bad("rate", self.rate, f"too slow for {self.rows} rows: they would span more than a thousand years")
+
+    def _check_types(self) -> None:
+        if not 1 <= self.types <= MAX_TYPES:
+            raise _bad("types", self.types, f"a whole number from 1 to {MAX_TYPES}")
+        for name, _ in (*self.type_share, *self.type_max):
+            if name not in self.type_names:
+                raise QueryError(unknown("type", name, self.type_names))
+        if bad := [f"{name}={share:g}" for name, share in self.type_share if not 0 <= share <= 1]:
+            raise _bad("late_share", bad[0], "a share from 0 to 1")
+        if any(longest < 0 for _, longest in self.type_max):
+            raise _bad("late_max", "negative", "a duration, for example '10 seconds'")
+        if not 0 <= self.pog_share <= 1:
+            raise _bad("pog_share", self.pog_share, "promises per event, from 0 to 1")
+        if self.pog not in ("delay", "sent"):
+            raise _bad("pog", self.pog, "'delay' (by the largest delay) or 'sent' (as soon as nothing before it is under way)")
 
 
 # Where a kind departs from the defaults of Options.
@@ -62,6 +97,7 @@ DEFAULTS = {
     "payments": Options(keys=10_000, skew=0.8),
     "rfid": Options(rate=100.0, keys=100_000),
     "ticks": Options(keys=100, skew=1.0),
+    "sequence": Options(rate=1.0, keys=100),
 }
 
 
@@ -78,16 +114,54 @@ def parse_options(kind: str, given: Iterable[tuple[str, str]]) -> Options:
     >>> parse_options("payments", (("rate", "500"), ("late_max", "'5 seconds'"))).late_max
     5000000
     """
-    options = default_options(kind)
-    seen: dict[str, Any] = {}
+    options, known = default_options(kind), _OF_SEQUENCE if kind == "sequence" else _OF_ALL
+    texts: dict[str, str] = {}
     for name, text in given:
         key = name.strip().lower().replace("-", "_")
-        if key not in _READERS:
-            raise QueryError(unknown("option", name, _READERS), where=f"GENERATE('{kind}')")
-        if key in seen:
+        if key not in known:
+            raise QueryError(unknown("option", name, known), where=f"GENERATE('{kind}')")
+        if key in texts:
             raise QueryError(f"option {key!r} is given twice", where=f"GENERATE('{kind}')")
-        seen[key] = _READERS[key](key, text.strip().strip("'\"").strip())
-    return replace(options, **seen)
+        texts[key] = text.strip().strip("'\"").strip()
+    if kind == "sequence":
+        return _of_sequence(options, texts)
+    return replace(options, **{key: _READERS[key](key, text) for key, text in texts.items()})
+
+
+def _of_sequence(options: Options, texts: dict[str, str]) -> Options:
+    """Rates and bare numbers are in time units; disorder is one value for all types, or one for some of them, or both."""
+    unit = _duration("unit", texts.pop("unit", "1"))
+    if unit <= 0:
+        raise _bad("unit", unit, "a duration, for example '1 second'")
+    values: dict[str, Any] = {"late_max": 10 * unit}
+    for key, text in texts.items():
+        match key:
+            case "late_share":
+                values |= _by_type(text, "late_share", "type_share", _number)
+            case "late_max":
+                values |= _by_type(text, "late_max", "type_max", lambda name, part: _duration(name, part, unit))
+            case _:
+                values[key] = _READERS[key](key, text)
+    values["rate"] = values.get("rate", options.rate) * SECOND / unit
+    return replace(options, **values)
+
+
+def _by_type(text: str, name: str, of_types: str, read: Callable[[str, str], Any]) -> dict[str, Any]:
+    """`0.1, A=0.3, C=0.5`: a value for all, and others for some."""
+    out: dict[str, Any] = {}
+    some: dict[str, Any] = {}
+    for part in text.split(","):
+        of, equals, value = part.rpartition("=")
+        key = of.strip().upper()
+        if (key in some) if equals else (name in out):
+            raise QueryError(
+                f"option {name!r} has two values for {key or 'all types'}", hint=f"for example {name} => '0.1, A=0.3'"
+            )
+        if equals:
+            some[key] = read(name, value.strip())
+        else:
+            out[name] = read(name, value.strip())
+    return out | {of_types: tuple(some.items())}
 
 
 def _bad(name: str, value: object, expected: str) -> QueryError:
@@ -110,9 +184,9 @@ def _number(name: str, text: str) -> float:
         raise _bad(name, text, "a number") from None
 
 
-def _duration(name: str, text: str) -> int:
+def _duration(name: str, text: str, unit: int = SECOND) -> int:
     try:
-        return round(float(text) * SECOND)
+        return round(float(text) * unit)
     except (ValueError, OverflowError):
         pass
     try:
@@ -144,5 +218,10 @@ _READERS: dict[str, Callable[[str, str], Any]] = {
     "seed": _whole,
     "start": _instant,
     "rows": _rows,
+    "types": _whole,
+    "pog_share": _number,
+    "pog": lambda _, text: text.lower(),
 }
-assert set(_READERS) == {f.name for f in fields(Options)}
+_OF_ALL = ("rate", "keys", "skew", "late_share", "late_max", "seed", "start", "rows")
+_OF_SEQUENCE = (*_OF_ALL, "types", "pog_share", "pog", "unit")
+assert {f.name for f in fields(Options)} == {*_READERS, "type_share", "type_max"}

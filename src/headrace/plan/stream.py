@@ -47,7 +47,7 @@ class HostSource:
 class GenerateSource:
     """`SOURCE GENERATE(kind, option => value, ..)`: made-up events, the same for the same seed."""
 
-    kind: str  # payments | rfid | ticks
+    kind: str  # payments | rfid | ticks | sequence
     options: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:

@@ -19,6 +19,7 @@ class RowsEvent:
     query_name: str
     columns: tuple[str, ...]
     rows: pa.RecordBatch
+    batch_id: int | None = None  # the micro-batch that gave them, where there are several
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,13 +236,14 @@ class Matching:
         ts, columns = self.kept.rows()
         kept = _as_rows(ts, columns)
         events = self._add(kept, np.arange(len(ts)))
+        self.events.link(events)  # before more are added: making room links all that are there again
         self.number[events] = self.kept.oldest + np.arange(len(ts))
         self.open = np.full(len(zone), -1, np.int64)
         if self.spec.slack is None:
             self.open = self._add(zone, np.arange(len(zone)))
+            self.events.link(self.open)
         events = np.concatenate((events, self.open))
         self._fresh = fresh
-        self.events.link(events[events >= 0])
         for name, (places, until) in parts.items():
             setattr(self, name, Held(events[places].reshape(places.shape), until))
 

@@ -38,14 +38,20 @@ if TYPE_CHECKING:
 METRICS = ("late", "admitted", "frontier", "cache_hits", "cache_misses", "rejected", "newest")
 
 
-def start_script(script: Script, checkpoint: str | None = None, follow: bool = False, verbose: bool = False) -> Run:
+def start_script(
+    script: Script,
+    checkpoint: str | None = None,
+    follow: bool = False,
+    verbose: bool = False,
+    options: dict[str, str] | None = None,
+) -> Run:
     """Run a script whose sources are files, sockets or generators, in a session of its own."""
     files_of(
         tuple(s for query in script.queries for s in base_streams(query.node))
     )  # a path that leads nowhere is told before Spark starts
     spark = local_session(quiet=not verbose)
     spark.sparkContext.setLogLevel("WARN" if verbose else "OFF")
-    return start_run(spark, script, {}, checkpoint=checkpoint, follow=follow)
+    return start_run(spark, script, {}, checkpoint=checkpoint, follow=follow, options=options)
 
 
 def start_run(
@@ -196,7 +202,8 @@ class Run:
                 with pa.OSFile(file) as source:
                     table = pa.ipc.open_file(source).read_all()
                 for batch in table.combine_chunks().to_batches():
-                    events.append(RowsEvent(self._names[target.query], tuple(batch.schema.names), batch))
+                    number = int(name.split("-")[1])
+                    events.append(RowsEvent(self._names[target.query], tuple(batch.schema.names), batch, number))
                 os.remove(file)
         return events
 

@@ -136,7 +136,7 @@ class GeneratorSpool(Spool):
         """Write files until the rows are all there."""
         options = parse_options(self.source.kind, self.source.options)
         total = None if self.follow else options.rows
-        at_once = max(1, min(FILE_ROWS, int(options.rate))) if self.follow else FILE_ROWS
+        at_once = max(1, min(FILE_ROWS, int(options.row_rate))) if self.follow else FILE_ROWS
         sizes = [n for n in os.listdir(self.folder) if n[0].isdigit()]
         number = len(sizes)
         first = number * at_once
@@ -147,7 +147,7 @@ class GeneratorSpool(Spool):
             self.publish(hidden, number, "parquet")
             first, number = first + count, number + 1
             if self.follow:
-                self._stop.wait(count / options.rate)
+                self._stop.wait(count / options.row_rate)
 
 
 def _table(kind: str, options, first: int, count: int):  # type: ignore[no-untyped-def]

@@ -1,0 +1,77 @@
+"""Sequence patterns: the experiments of Liu et al. (ICDE 2009, figures 4 to 16), on Spark, and beside Flink's MATCH_RECOGNIZE.
+
+Parts: `figures` event by event in one process, `spark` the three strategies on Spark, `flink` both engines on the same payments.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rich.table import Table
+
+from . import command, patterns_figures, patterns_flink, patterns_page, patterns_plots, patterns_spark
+from .report import Result, Target
+from .rivals import flink_env
+
+PARTS = ("figures", "spark", "flink")
+NUMBERS = tuple(range(4, 17))
+
+
+def main(options: argparse.Namespace) -> None:
+    log = command.Log()
+    results: list[Result] = []
+    targets: list[Target] = []
+    tables: list[Table] = []
+    if "figures" in options.parts:
+        drawn = patterns_figures.run(log, options)
+        tables += [patterns_page.shown(r.details) for r in drawn]
+        folder = command.file_for(options, "png").parent
+        for r in drawn:
+            patterns_plots.save_figure(r.details, folder / f"patterns-{r.details['figure']:02d}.png")
+        results += drawn
+    if "spark" in options.parts:
+        on_spark, table = patterns_spark.run(log, options)
+        results, tables = [*results, *on_spark], [*tables, table]
+    if "flink" in options.parts:
+        beside, promised, more = patterns_flink.run(log, options)
+        results, targets, tables = [*results, *beside], [*targets, *promised], [*tables, *more]
+    with_flink = "flink" in options.parts and not options.no_flink
+    command.finish(log, options, results, targets, *tables, flink=flink_env.FLINK_VERSION if with_flink else None)
+    if options.page is not None:
+        patterns_page.write(command.file_for(options, "json"), options.page)
+        log.say(f"written: {options.page}")
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """`4-9,16`"""
+    out: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        out += range(int(first), int(last or first) + 1)
+    if wrong := [n for n in out if n not in NUMBERS]:
+        raise argparse.ArgumentTypeError(f"there is no figure {wrong[0]}: they are 4 to 16")
+    return tuple(out)
+
+
+def parts(text: str) -> tuple[str, ...]:
+    found = tuple(text.split(","))
+    if wrong := [p for p in found if p not in PARTS]:
+        raise argparse.ArgumentTypeError(f"{wrong[0]!r} is no part: {', '.join(PARTS)}")
+    return found
+
+
+def arguments() -> argparse.ArgumentParser:
+    options = command.parser("patterns", __doc__.splitlines()[0])
+    options.add_argument("--parts", type=parts, default=PARTS, help="figures, spark, flink (default: all)")
+    options.add_argument("--figures", type=numbers, default=NUMBERS, help="for example 4-9,16 (default: all)")
+    options.add_argument("--events", type=int, default=20_000, help="rows of each run of a figure")
+    options.add_argument("--spark-rows", type=int, default=200_000, help="rows of the runs on Spark")
+    options.add_argument("--flink-rows", type=int, default=2_000_000, help="payments beside Flink")
+    options.add_argument("--no-flink", action="store_true", help="leave Flink out")
+    options.add_argument("--page", type=Path, help="write the page of the documentation from what was measured")
+    return options
+
+
+if __name__ == "__main__":
+    main(arguments().parse_args())

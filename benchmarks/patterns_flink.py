@@ -1,0 +1,173 @@
+"""How fast are patterns beside Flink's MATCH_RECOGNIZE? Two payments of one card within 60 minutes.
+
+Every payment that begins the pattern gives one match, with the next of its card that ends it, if that comes in time: SEQ ..
+NEXT MATCH here, `A X*? D` with SKIP TO NEXT ROW there. How many payments begin one is varied, so that the work goes from finding
+matches to giving them out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow.parquet as pq
+from rich.table import Table
+
+from . import command, engine, report
+from .payments import Payments, ensure, partitioned, table
+from .report import Result, Target
+from .rivals import flink_env
+from .rivals.spark_native import run_to_end
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+MINUTES = 60
+MATCHES_PER_EVENT = (0.01, 0.1, 1.0)
+ENDS_SHARE = 0.2
+CHECKED_ROWS = 100_000
+FASTER_THAN_FLINK = 5.0
+
+
+@dataclass(frozen=True)
+class Question:
+    """Which payments begin the pattern, and which end it, by their amount."""
+
+    matches: float  # per event, about
+    begins: float  # amounts up to this
+    ends: float  # amounts above this
+
+    def condition(self, place: str, ends: bool) -> str:
+        return f"{place}.amount {'>' if ends else '<='} {self.ends if ends else self.begins!r}"
+
+    def sql(self, data: Path) -> str:
+        conditions = f"a.card = d.card AND {self.condition('a', ends=False)} AND {self.condition('d', ends=True)}"
+        return engine.script(
+            data, f"""EVENT SEQ(payments a, payments d) NEXT MATCH WHERE {conditions} WITHIN {MINUTES} MINUTES
+            RETURN a.card AS card, a.id AS first_id, d.id AS last_id EMIT CHANGES""",
+        )  # fmt: skip
+
+
+def stream(rows: int) -> Payments:
+    """36 payments of a card in an hour, and enough hours that windows end."""
+    return Payments(rows=rows, files=10, cards=max(1, rows // 100), events_per_second=rows / 10_000.0)
+
+
+def questions(spec: Payments, wanted: tuple[float, ...] = MATCHES_PER_EVENT) -> list[Question]:
+    amounts = table(spec)["amount"].to_numpy()
+    ends = float(np.quantile(amounts, 1.0 - ENDS_SHARE))
+    return [Question(m, float(np.quantile(amounts, min(m, 1.0))), ends) for m in wanted]
+
+
+def count_matches(spec: Payments, question: Question) -> int:
+    """The slow and obvious answer: of each card, the next payment behind one that begins which ends it, if it is in time."""
+    rows = table(spec)
+    card, at, amount = rows["card"].to_numpy(), rows["at"].cast("int64").to_numpy(), rows["amount"].to_numpy()
+    order = np.lexsort((at, card))
+    card, at, amount = card[order], at[order], amount[order]
+    ends = np.append(np.flatnonzero(amount > question.ends), len(card))
+    begins = np.flatnonzero(amount <= question.begins)
+    behind = ends[np.searchsorted(ends, begins, side="right")]
+    begins, behind = begins[behind < len(card)], behind[behind < len(card)]
+    fits = (card[begins] == card[behind]) & (at[behind] - at[begins] <= MINUTES * 60_000_000)
+    return int(fits.sum())
+
+
+def run(log: command.Log, options: argparse.Namespace) -> tuple[list[Result], list[Target], list[Table]]:
+    """Both engines in one run, question by question."""
+    spec = stream(options.flink_rows // (20 if options.quick else 1))
+    asked = questions(spec)
+    ours = headrace(log, spec, asked)
+    theirs = [] if options.no_flink else flink(log, spec, asked)
+    results = [r for pair in zip(ours, theirs, strict=True) for r in pair] if theirs else ours
+    return results, targets(ours, theirs), [shown(results, spec)]
+
+
+def headrace(log: command.Log, spec: Payments, asked: list[Question]) -> list[Result]:
+    """Each question twice, the second time timed; and once on few rows, to hold its matches against a count by hand."""
+    spark = engine.session()
+    data, few = ensure(spec, command.DATA), stream(CHECKED_ROWS)
+    out = []
+    for question in asked:
+        check("Headrace", question, few, net_rows(spark, question.sql(ensure(few, command.DATA))))
+        frames = (engine.results(spark, question.sql(data)) for _ in range(2))
+        *_, result = [run_to_end(f"headrace, {question.matches:g} a payment", f, "append") for f in frames]
+        out.append(with_matches(log, result, spec, question))
+    spark.stop()
+    return out
+
+
+def net_rows(spark: SparkSession, sql: str) -> int:
+    """How many results stand at the end: those that came, less those that were taken back."""
+    found: list[int] = []
+
+    def add(batch: DataFrame, _: int) -> None:
+        found.append(int(batch.selectExpr("COALESCE(SUM(IF(_op = '-', -1, 1)), 0) AS n").first()["n"]))  # type: ignore[index]
+
+    with tempfile.TemporaryDirectory(prefix="headrace-check-") as checkpoint:
+        frame = engine.results(spark, sql)
+        writer = frame.writeStream.foreachBatch(add).option("checkpointLocation", checkpoint).trigger(availableNow=True)
+        writer.start().awaitTermination()
+    return sum(found)
+
+
+def flink(log: command.Log, spec: Payments, asked: list[Question]) -> list[Result]:
+    """The same questions in a JVM of its own each, results dropped; once on few rows with results kept, to be counted."""
+    try:
+        env = flink_env.ensure()
+        return [flink_once(log, env, spec, question) for question in asked]
+    except flink_env.FlinkUnavailable as why:
+        log.say(f"[yellow]without Flink:[/] {why}")
+        return []
+
+
+def flink_once(log: command.Log, env: flink_env.FlinkEnv, spec: Payments, question: Question) -> Result:
+    few = stream(CHECKED_ROWS)
+    with tempfile.TemporaryDirectory(prefix="flink-matches-") as output:
+        flink_env.run(env, "flink_match.py", arguments_of(few, question) | {"output": output})
+        found = sum(pq.ParquetFile(path).metadata.num_rows for path in Path(output).rglob("*") if path.is_file())
+    check("Flink", question, few, found)
+    printed = flink_env.run(env, "flink_match.py", arguments_of(spec, question))
+    return with_matches(log, report.from_flink(f"flink, {question.matches:g} a payment", printed), spec, question)
+
+
+def arguments_of(spec: Payments, question: Question) -> dict[str, object]:
+    begins, ends = question.condition("A", ends=False), question.condition("D", ends=True)
+    return {"data": partitioned(ensure(spec, command.DATA)), "minutes": MINUTES, "begins": begins, "ends": ends}
+
+
+def check(who: str, question: Question, spec: Payments, found: int) -> None:
+    wanted = count_matches(spec, question)
+    if found != wanted:
+        raise SystemExit(f"{who} found {found:,} matches, a count by hand {wanted:,} ({question})")
+
+
+def with_matches(log: command.Log, result: Result, spec: Payments, question: Question) -> Result:
+    done = replace(result, details={**result.details, "matches": count_matches(spec, question), "asked": question.matches})
+    log.say(f"{done.name}: {done.events_per_second:,.0f} events/s, {done.details['matches']:,} matches")
+    return done
+
+
+def targets(ours: list[Result], theirs: list[Result]) -> list[Target]:
+    pairs = zip(ours, theirs, strict=True) if theirs else ()
+    return [
+        Target(f"Flink's MATCH_RECOGNIZE, {a.details['asked']:g} matches a payment", a.events_per_second / b.events_per_second,
+               FASTER_THAN_FLINK)
+        for a, b in pairs
+    ]  # fmt: skip
+
+
+def shown(results: list[Result], spec: Payments) -> Table:
+    out = Table(title=f"two payments of a card within {MINUTES} minutes; {spec.rows:,} payments, {spec.cards:,} cards")
+    out.add_column("")
+    for heading in ("matches", "seconds", "events/s", "matches/s", "with start-up: events/s"):
+        out.add_column(heading, justify="right")
+    for r in results:
+        total = r.details.get("total_seconds")
+        cells = (r.details["matches"], r.seconds, r.events_per_second, r.details["matches"] / r.seconds)
+        out.add_row(r.name, *(f"{c:,.0f}" for c in cells), f"{r.rows / total:,.0f}" if total else "")
+    return out

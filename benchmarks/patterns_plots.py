@@ -1,0 +1,45 @@
+"""The figures as pictures, from what was measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+Points = list[dict[str, Any]]
+
+LABELS = {
+    "wait_units": "latency, time units",
+    "busy_ms": "latency back to back, ms",
+    "queued_ms": "latency at one speed, ms",
+    "compensations": "compensation tuples",
+    "execution_us": "execution time per event, µs",
+    "stored": "events stored, mean",
+}
+LATENCIES = ("wait_units", "busy_ms", "queued_ms")
+
+
+def panels(details: dict[str, Any]) -> tuple[str, ...]:
+    """What is y: one metric, or the readings of latency that are not all zero."""
+    if details["metric"] != "latency":
+        return (details["metric"],)
+    every = [point for line in details["lines"].values() for point in line]
+    return tuple(m for m in LATENCIES if any(point[m] for point in every))
+
+
+def save_figure(details: dict[str, Any], path: Path) -> None:
+    from matplotlib.figure import Figure as Picture
+
+    shown = panels(details)
+    picture = Picture(figsize=(4.6 * len(shown) + 0.6, 3.6), layout="constrained")
+    for axes, metric in zip(picture.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
+        for name, points in details["lines"].items():
+            known = [(p["x"], p[metric]) for p in points if p[metric] is not None]
+            axes.plot(*zip(*known, strict=True), marker="o", label=name) if known else None
+        axes.set_xlabel(details["x"])
+        axes.set_ylabel(LABELS[metric])
+        axes.set_ylim(bottom=0)
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=7)
+    picture.suptitle(f"Figure {details['figure']}: {details['title']}", fontsize=10)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    picture.savefig(path, dpi=90)

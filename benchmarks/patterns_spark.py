@@ -1,0 +1,130 @@
+"""The three strategies once more, on Spark: the same stream in files, a slice of arrivals in each, one file of each type a batch.
+
+Throughput is that of a run whose results are dropped. How long results wait is counted in slices: from the batch that brought the
+last of their events to the batch that gave them out.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from rich.table import Table
+
+from headrace.generate import events
+
+from . import command, engine
+from .patterns_count import count_by_hand
+from .patterns_runs import NEGATED, UNIT, Run, Strategy
+from .report import Result
+from .rivals.spark_native import run_to_end
+
+if TYPE_CHECKING:
+    import argparse
+
+    from pyspark.sql import DataFrame, SparkSession
+
+SLICES = 20
+STRATEGIES = (Strategy.AGGRESSIVE, Strategy.CONSERVATIVE, Strategy.KSLACK)
+EMIT = {
+    Strategy.AGGRESSIVE: "CHANGES",
+    Strategy.CONSERVATIVE: "FINAL",
+    Strategy.KSLACK: "FINAL IN ORDER USING KSLACK",
+}
+
+
+def run(log: command.Log, options: argparse.Namespace) -> tuple[list[Result], Table]:
+    """Length 7, window 20 units, 30% disorder, one promise for five events: nothing to partition by."""
+    spark = engine.session()
+    out = []
+    for strategy in STRATEGIES:
+        asked = Run(strategy, 7, 0.3, 0.3, pog_share=0.2, rows=options.spark_rows // (20 if options.quick else 1))
+        with tempfile.TemporaryDirectory(prefix="headrace-patterns-") as folder:
+            slices = write_slices(asked, Path(folder))
+            out.append(one(log, spark, asked, Path(folder), slices))
+    spark.stop()
+    return out, shown(out)
+
+
+def write_slices(run: Run, folder: Path) -> np.ndarray:
+    """A folder for each type; the slice of every row of the stream."""
+    rows = events("sequence", run.options, 0, run.rows)
+    number = np.arange(run.rows) * SLICES // run.rows
+    read = np.array(pc.is_valid(rows.column("at"))) | (run.strategy is Strategy.CONSERVATIVE)  # the others know no promises
+    for name in run.types:
+        (folder / name).mkdir()
+        for i in range(SLICES):
+            part = rows.filter(pa.array(read & (number == i) & np.array(pc.equal(rows.column("type"), name))))
+            path = folder / name / f"part-{i:03d}.parquet"
+            pq.write_table(pa.Table.from_batches([part]), path)
+            os.utime(path, (1_700_000_000 + i, 1_700_000_000 + i))  # sources take files in order of age
+    return number
+
+
+def script(run: Run, folder: Path) -> str:
+    """The query of a run as one would write it."""
+    known = "PUNCTUATED BY pog" if run.strategy is Strategy.CONSERVATIVE else f"DELAY {run.max_delay:g} SECONDS"
+    columns = "type STRING, at TIMESTAMP, arrival TIMESTAMP, id BIGINT, value INT, pog TIMESTAMP"
+    streams = [
+        f"CREATE STREAM {t} ({columns}) SOURCE FILE('{folder / t}', 'parquet') TIMESTAMP BY at {known};" for t in run.types
+    ]
+    places = ", ".join(f"!({t} {t.lower()}1)" if t == NEGATED else f"{t} {t.lower()}1" for t in run.types)
+    ids = ", ".join(f"{t.lower()}1.id AS {t.lower()}" for t in run.types if t != NEGATED)
+    query = f"EVENT SEQ({places}) WITHIN {run.window * UNIT / 1e6:g} SECONDS RETURN {ids} EMIT {EMIT[run.strategy]};"
+    return "\n".join([*streams, query])
+
+
+def one(log: command.Log, spark: SparkSession, run: Run, folder: Path, slices: np.ndarray) -> Result:
+    """Once with the results kept, to hold them against a count by hand, and then timed."""
+    sql = script(run, folder)
+    sign, emitted, ids = collect(engine.results(spark, sql))
+    latest = slices[ids.max(axis=1)] if len(ids) else emitted
+    wanted, found = count_by_hand(run), int(sign.sum())
+    if found != wanted:
+        raise RuntimeError(f"{found:,} results on Spark, counted by hand {wanted:,}: {run}")
+    taken_back = {tuple(row) for row in ids[sign < 0].tolist()}
+    stands = np.array([s > 0 and tuple(row) not in taken_back for s, row in zip(sign, ids.tolist(), strict=True)], np.bool_)
+    stands &= emitted < SLICES
+    units = run.rows / (run.rate * (1.0 + run.pog_share)) / SLICES
+    wait = float((emitted[stands] - latest[stands]).mean() * units) if stands.any() else None
+    result = run_to_end(run.strategy.value, engine.results(spark, sql), "append")
+    details = {"wait_units": wait, "results": found, "compensations": int((sign < 0).sum()), "slice_units": units}
+    log.say(f"{result.name} on Spark: {result.events_per_second:,.0f} rows/s, {found:,} results")
+    return Result(result.name, result.rows, result.seconds, {**result.details, **details})
+
+
+def collect(frame: DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of every change: its sign, the batch that gave it (SLICES: the end of input), the ids."""
+    sign: list[np.ndarray] = []
+    batch: list[np.ndarray] = []
+    ids: list[np.ndarray] = []
+
+    def add(rows: DataFrame, number: int) -> None:
+        found = rows.toPandas()
+        op = found.pop("_op") if "_op" in found else None
+        sign.append(np.ones(len(found), np.int8) if op is None else np.where(op == "-", -1, 1).astype(np.int8))
+        batch.append(np.full(len(found), min(number, SLICES)))
+        ids.append(found.to_numpy(np.int64).reshape(len(found), -1))
+
+    with tempfile.TemporaryDirectory(prefix="headrace-check-") as checkpoint:
+        writer = frame.writeStream.foreachBatch(add).option("checkpointLocation", checkpoint).trigger(availableNow=True)
+        writer.start().awaitTermination()
+    return np.concatenate(sign), np.concatenate(batch), np.concatenate(ids)
+
+
+def shown(results: list[Result]) -> Table:
+    out = Table(title="SEQ(A, B, !C, D, E, F, G, H) within 20 units, 30% late, on Spark")
+    out.add_column("")
+    for heading in ("rows/s", "steady", "results", "taken back", "waits, units"):
+        out.add_column(heading, justify="right")
+    for r in results:
+        wait = r.details["wait_units"]
+        cells = (r.events_per_second, r.steady, r.details["results"], r.details["compensations"])
+        out.add_row(r.name, *(f"{c:,.0f}" for c in cells), "" if wait is None else f"{wait:.2f}")
+    return out
