@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 Asks = Sequence[Sequence[Ask]]  # per report
 
 
-def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: list[Any]) -> TallyState:
-    """The state for a tally, chosen by its kind and by how its values lie in memory."""
+def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: list[Any], mean: bool) -> TallyState:
+    """The state for a tally, chosen by its kind and by how its values lie in memory; `mean`: whether anybody asks for it."""
     vector = stage.vectors[spec.vector]
     match spec.kind:
         case TallyKind.COUNT:
@@ -59,15 +59,14 @@ def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: list[Any]) -> 
             return MomentsTally(spec, layout)
     match vector.kind:
         case VectorKind.DOUBLE:
-            asked = [m for m in stage.metrics if stage.tallies[m.tally] == spec]
-            return DoubleSumTally(spec, layout, mean=any(m.function == "AVG" for m in asked))
+            return DoubleSumTally(spec, layout, mean)
         case VectorKind.INT:
             return IntegerSumTally(spec, layout)
         case VectorKind.DECIMAL:
             assert vector.input is not None
             kind = stage.inputs[vector.input].type
-            mean = result_type(aggregate_function("AVG"), kind)
-            return DecimalSumTally(spec, layout, decimal_parts(mean)[1] - decimal_parts(kind)[1])
+            average = result_type(aggregate_function("AVG"), kind)
+            return DecimalSumTally(spec, layout, decimal_parts(average)[1] - decimal_parts(kind)[1])
     raise AssertionError(f"no sums over {vector.kind}")
 
 
@@ -79,7 +78,8 @@ class Evaluator:
         self.stage, self.layout, self.tables, self.reservoir = stage, layout, tables, reservoir
         self.offsets = edges_of(stage)
         self.edges = dict.fromkeys(self.offsets, 0)  # number of the next row to pass each edge
-        self.tallies = [make_tally(stage, spec, layout, tables) for spec in stage.tallies]
+        means = {m.tally for m in stage.metrics if m.function == "AVG"}
+        self.tallies = [make_tally(stage, spec, layout, tables, i in means) for i, spec in enumerate(stage.tallies)]
         self.rings = {
             i: Rings.empty(w.window, w.partitions, layout.types)
             for i, w in enumerate(stage.windows)
