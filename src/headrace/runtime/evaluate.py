@@ -55,8 +55,13 @@ if TYPE_CHECKING:
 Asks = Sequence[Sequence[Ask]]  # per report
 
 
+<<<<<<< HEAD
 def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: list[Any], *, alone: bool = True) -> TallyState:
     """The state for a tally, chosen by its kind and by how its values lie in memory; not `alone`: for windows of all lengths."""
+=======
+def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: list[Any], mean: bool) -> TallyState:
+    """The state for a tally, chosen by its kind and by how its values lie in memory; `mean`: whether anybody asks for it."""
+>>>>>>> wk
     vector = stage.vectors[spec.vector]
     match spec.kind:
         case TallyKind.COUNT:
@@ -69,15 +74,19 @@ def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: list[Any], *, 
             return MomentsTally(spec, layout)
     match vector.kind:
         case VectorKind.DOUBLE:
+<<<<<<< HEAD
             means = [stage.tallies[m.tally] for m in stage.metrics if m.function == "AVG"]
             return DoubleSumTally(spec, layout, mean=any(t == spec or (not alone and t.vector == spec.vector) for t in means))
+=======
+            return DoubleSumTally(spec, layout, mean)
+>>>>>>> wk
         case VectorKind.INT:
             return IntegerSumTally(spec, layout)
         case VectorKind.DECIMAL:
             assert vector.input is not None
             kind = stage.inputs[vector.input].type
-            mean = result_type(aggregate_function("AVG"), kind)
-            return DecimalSumTally(spec, layout, decimal_parts(mean)[1] - decimal_parts(kind)[1])
+            average = result_type(aggregate_function("AVG"), kind)
+            return DecimalSumTally(spec, layout, decimal_parts(average)[1] - decimal_parts(kind)[1])
     raise AssertionError(f"no sums over {vector.kind}")
 
 
@@ -89,6 +98,7 @@ class Evaluator:
         self.stage, self.layout, self.tables, self.reservoir = stage, layout, tables, reservoir
         self.offsets = edges_of(stage)
         self.edges = dict.fromkeys(self.offsets, 0)  # number of the next row to pass each edge
+<<<<<<< HEAD
         sliced = stage.sliced
         self.tallies = [
             Sliced() if i in sliced else make_tally(stage, spec, layout, tables) for i, spec in enumerate(stage.tallies)
@@ -99,6 +109,10 @@ class Evaluator:
         self._moving = moving_windows(stage)
         self._counts = {(t.window, t.group, t.vector): i for i, t in enumerate(stage.tallies) if t.kind is TallyKind.COUNT}
         self._readers = _readers(stage)
+=======
+        means = {m.tally for m in stage.metrics if m.function == "AVG"}
+        self.tallies = [make_tally(stage, spec, layout, tables, i in means) for i, spec in enumerate(stage.tallies)]
+>>>>>>> wk
         self.rings = {
             i: Rings.empty(w.window, w.partitions, layout.types)
             for i, w in enumerate(stage.windows)
