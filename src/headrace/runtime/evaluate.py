@@ -55,13 +55,8 @@ if TYPE_CHECKING:
 Asks = Sequence[Sequence[Ask]]  # per report
 
 
-<<<<<<< HEAD
-def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: list[Any], *, alone: bool = True) -> TallyState:
-    """The state for a tally, chosen by its kind and by how its values lie in memory; not `alone`: for windows of all lengths."""
-=======
 def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: list[Any], mean: bool) -> TallyState:
     """The state for a tally, chosen by its kind and by how its values lie in memory; `mean`: whether anybody asks for it."""
->>>>>>> wk
     vector = stage.vectors[spec.vector]
     match spec.kind:
         case TallyKind.COUNT:
@@ -74,12 +69,7 @@ def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: list[Any], mea
             return MomentsTally(spec, layout)
     match vector.kind:
         case VectorKind.DOUBLE:
-<<<<<<< HEAD
-            means = [stage.tallies[m.tally] for m in stage.metrics if m.function == "AVG"]
-            return DoubleSumTally(spec, layout, mean=any(t == spec or (not alone and t.vector == spec.vector) for t in means))
-=======
             return DoubleSumTally(spec, layout, mean)
->>>>>>> wk
         case VectorKind.INT:
             return IntegerSumTally(spec, layout)
         case VectorKind.DECIMAL:
@@ -98,21 +88,20 @@ class Evaluator:
         self.stage, self.layout, self.tables, self.reservoir = stage, layout, tables, reservoir
         self.offsets = edges_of(stage)
         self.edges = dict.fromkeys(self.offsets, 0)  # number of the next row to pass each edge
-<<<<<<< HEAD
         sliced = stage.sliced
+        means = {m.tally for m in stage.metrics if m.function == "AVG"}
+        averaged = {stage.tallies[i].vector for i in means}
         self.tallies = [
-            Sliced() if i in sliced else make_tally(stage, spec, layout, tables) for i, spec in enumerate(stage.tallies)
+            Sliced() if i in sliced else make_tally(stage, spec, layout, tables, i in means)
+            for i, spec in enumerate(stage.tallies)
         ]
-        self.slices = [
-            Slices(stage, spec, layout, lambda t: make_tally(stage, t, layout, tables, alone=False)) for spec in stage.slices
+        self.slices = [  # for windows of all lengths
+            Slices(stage, spec, layout, lambda t: make_tally(stage, t, layout, tables, t.vector in averaged))
+            for spec in stage.slices
         ]
         self._moving = moving_windows(stage)
         self._counts = {(t.window, t.group, t.vector): i for i, t in enumerate(stage.tallies) if t.kind is TallyKind.COUNT}
         self._readers = _readers(stage)
-=======
-        means = {m.tally for m in stage.metrics if m.function == "AVG"}
-        self.tallies = [make_tally(stage, spec, layout, tables, i in means) for i, spec in enumerate(stage.tallies)]
->>>>>>> wk
         self.rings = {
             i: Rings.empty(w.window, w.partitions, layout.types)
             for i, w in enumerate(stage.windows)
