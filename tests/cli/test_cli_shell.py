@@ -125,6 +125,9 @@ def test_completion_of_names_and_keywords(session):
     say(session, "CREATE SCHEMA pair (a INT, b INT);", CREATE, "CREATE STREAM large AS SELECT card AS c2 FROM payments;")
     assert complete(session, "SELECT * FROM ") == ["pair", "payments", "large"]
     assert complete(session, "SELECT * FROM pay") == ["payments"]
+    assert complete(session, "EVENT SEQ(pay") == ["payments"]
+    assert complete(session, "EVENT SEQ(payments p, !(la") == ["large"]
+    assert "RETURN" in complete(session, "EVENT SEQ(payments p) WITHIN 1 HOUR ret")
     assert complete(session, "SELECT payments.a") == ["amount", "at"]
     assert complete(session, "SELECT large.") == ["c2"]
     assert complete(session, "SELECT am") == ["amount"]

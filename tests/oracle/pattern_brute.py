@@ -43,7 +43,10 @@ class Spec:
 def matches(spec, events):
     """Counted: for each result the numbers of its events, a tuple of them for a repeated place."""
     if spec.keyed:
-        out = Counter()
+        # NULL equals nothing: such an event follows nothing, and nothing forbids it.
+        alone = len(spec.positive) == 1
+        streams = [stream for name, stream, _ in spec.places if name in spec.positive]
+        out = Counter((e.n,) for e in events if alone and e.id is None and e.stream in streams)
         for key in {e.id for e in events if e.id is not None}:
             out += _matches(spec, [e for e in events if e.id == key])
         return out

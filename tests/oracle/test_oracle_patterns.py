@@ -279,10 +279,10 @@ def test_equalities_close_through_a_repeated_place():
     assert told("a A, b+ B, c C", "A1p B2p C3q C4p", "a_id = b_id", "b_id = c_id") == ["A1 1x[B2..B2] C4"]
 
 
-def test_a_row_whose_key_is_null_matches_nothing_and_forbids_nothing():
+def test_a_row_whose_key_is_null_follows_nothing_and_forbids_nothing_but_may_stand_alone():
     assert told("a A, c C", "A1 C2", "a_id = c_id") == []
     assert told("a A, !b B, c C", "A1p B2 C3p", "a_id = b_id", "b_id = c_id") == ["A1 C3"]
-    assert told("a A, !b B", "A1 A2p", "a_id = b_id") == ["A2"]
+    assert told("a A, !b B", "A1 A2p B3p B3", "a_id = b_id") == ["A1"]
 
 
 def test_next_takes_the_first_that_fits():

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from headrace.plan.arrival import by_arrival
 from headrace.plan.joins import Join
 from headrace.plan.nodes import Late, Merge, Node, Rejected, Scan
+from headrace.plan.patterns import Pattern
 from headrace.plan.query import FileSink, Query, Script
 from headrace.plan.schema import Schema
 from headrace.plan.stream import FileSource, Stream
@@ -45,6 +46,8 @@ def over(node: Node, streams: dict[str, Stream]) -> Node:
             return Merge(tuple(over(child, streams) for child in inputs))
         case Join(left=left, right=right):
             return replace(node, left=over(left, streams), right=over(right, streams))
+        case Pattern(places=places):
+            return replace(node, places=tuple(replace(p, input=over(p.input, streams)) for p in places))
     return replace(node, input=over(node.input, streams))
 
 

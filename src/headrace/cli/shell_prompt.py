@@ -48,7 +48,7 @@ KEYWORDS = sorted({*STATEMENTS, *select.CLAUSES, *create.CLAUSES, *windows.KINDS
 SPARK = sorted(name.upper() for name in functions.SCALAR if name.upper() not in KEYWORDS)
 _WORD = re.compile(r"\w*$")
 _OWNER = re.compile(r"(\w+)\.$")
-_STREAM_NEXT = re.compile(r"\b(FROM|MERGE|ON|late\s*\(|rejected\s*\()\s*$", re.IGNORECASE)
+_STREAM_NEXT = re.compile(r"(\b(FROM|MERGE|ON|late\s*\(|rejected\s*\(|SEQ\s*\()|!\s*\(?)\s*$", re.IGNORECASE)
 
 
 def prompt(session: Session, input: Input | None = None, output: Output | None = None) -> Iterator[Text]:

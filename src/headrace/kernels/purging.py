@@ -52,7 +52,11 @@ def _can_match(
     at: int,
     row: int,
 ) -> bool:
-    """Whether a row may be part of a sequence at positive place `at`: the earliest choice of what is known to be complete."""
+    """Whether a row may be part of a sequence at positive place `at`: the earliest choice of what is known to be complete.
+
+    That goes for the rows of a group too: with any of them in the place of the one that stands for it, the events of the
+    sequence are in order and in time.
+    """
     time = rows[row, TS]
     taken = NONE
     for q in range(at):

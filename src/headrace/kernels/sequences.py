@@ -37,16 +37,22 @@ BLOCKS = nb.types.Array(nb.types.int64, 3, "C")
 
 # Columns of `steps[start, k]`: positive place, direction, index, conditions and negations to test, where the index has its words.
 AT, WAY, INDEX, CONDITIONS, TESTED, PROBE = range(6)
-# Columns of `negations`: place, gap, index, conditions, whether only the key decides, whether its place is a positive one, words.
-N_PLACE, N_GAP, N_INDEX, N_CONDITIONS, N_FREE, N_LENT, N_PROBE = range(7)
+# Columns of `negations`: place, gap, index, conditions, whether only the key decides, the positive place whose words it borrows,
+# the place at which a row that fits, and meets the conditions there, does not forbid, where the index has its words.
+N_PLACE, N_GAP, N_INDEX, N_CONDITIONS, N_FREE, N_LENDER, N_UNLESS, N_PROBE = range(8)
 
 
 class Program(NamedTuple):
-    """A pattern as the search has it. Starts are the positive places, then the negations."""
+    """A pattern as the search has it. Starts are the positive places, then the negations.
+
+    Behind the negations stand the groups of repeated places, in their form: a row of a group lies in a gap too, but does not
+    forbid.
+    """
 
     steps: np.ndarray
     counts: np.ndarray  # steps of every start
     negations: np.ndarray
+    forbidding: int  # how many of them are negations
     positive: np.ndarray  # the place of every positive one
     word_place: np.ndarray  # per place: where its words go
     word_column: np.ndarray  # and from which column of a row
@@ -62,12 +68,12 @@ class Bound(NamedTuple):
     probe: np.ndarray
 
 
-PROGRAM = nb.types.NamedTuple((BLOCKS, s.INTS, GRID, s.INTS, GRID, GRID, s.integer), Program)
+PROGRAM = nb.types.NamedTuple((BLOCKS, s.INTS, GRID, s.integer, s.INTS, GRID, GRID, s.integer), Program)
 BOUND = nb.types.NamedTuple((s.INTS, s.INTS, s.FLAGS, s.INTS), Bound)
 
 
 @nb.njit(s.nothing(STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True)
-def _load(stacks: Stacks, program: Program, bound: Bound, place: int, row: int) -> None:
+def load(stacks: Stacks, program: Program, bound: Bound, place: int, row: int) -> None:
     """The words of a row, as those of a place."""
     for k in range(program.word_place.shape[1]):
         at = program.word_place[place, k]
@@ -79,7 +85,7 @@ def _load(stacks: Stacks, program: Program, bound: Bound, place: int, row: int) 
 
 
 @nb.njit(s.integer(STACKS, BOUND, s.ints, s.integer, s.integer), cache=True)
-def _newest(stacks: Stacks, bound: Bound, places: np.ndarray, j: int, key: int) -> int:
+def newest_of(stacks: Stacks, bound: Bound, places: np.ndarray, j: int, key: int) -> int:
     """The newest row of the chain that is asked for; `places` says where among the words its own are."""
     count = stacks.indexes[j, COUNT]
     for i in range(count):
@@ -87,30 +93,43 @@ def _newest(stacks: Stacks, bound: Bound, places: np.ndarray, j: int, key: int) 
     return stacks.last[j, chain_of(key, bound.probe, count, stacks.last.shape[1])]
 
 
+@nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.ints, s.integer), cache=True)
+def _counts(check: Any, stacks: Stacks, program: Program, bound: Bound, negation: np.ndarray, row: int) -> bool:
+    """Whether a row in the gap of a negation forbids what is bound. The words of its place are then those of the row."""
+    unless = negation[N_UNLESS]
+    if unless != NONE and not (stacks.rows[row, BITS] >> unless) & 1:
+        return True
+    if negation[N_FREE] == 0:
+        load(stacks, program, bound, negation[N_PLACE] if unless == NONE else unless, row)
+        return check(negation[N_CONDITIONS], bound.words, bound.nulls) == (unless == NONE)
+    return unless == NONE
+
+
+@nb.njit(s.nothing(STACKS, PROGRAM, BOUND, s.ints), cache=True)
+def _give_back(stacks: Stacks, program: Program, bound: Bound, negation: np.ndarray) -> None:
+    """The words that a negation has borrowed are again those of the row that is bound there."""
+    lender = negation[N_LENDER]
+    if lender != NONE and negation[N_FREE] == 0:
+        load(stacks, program, bound, program.positive[lender], bound.row[lender])
+
+
 @nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True)
 def _is_forbidden(check: Any, stacks: Stacks, program: Program, bound: Bound, g: int, key: int) -> bool:
     """Whether a row of negation g lies in its gap."""
     rows, negation, at = stacks.rows, program.negations[g], bound.row
-    n, gap, j, place, free = len(at), negation[N_GAP], negation[N_INDEX], negation[N_PLACE], negation[N_FREE] == 1
-    row, local, found = _newest(stacks, bound, negation[N_PROBE:], j, key), stacks.indexes[j, LOCAL], False
+    n, gap, j = len(at), negation[N_GAP], negation[N_INDEX]
+    row, local, found = newest_of(stacks, bound, negation[N_PROBE:], j, key), stacks.indexes[j, LOCAL], False
     while row != NONE:
-        if gap == n:
-            if not before(rows, at[n - 1], row):
-                break
-            inside = rows[row, TS] <= rows[at[0], TS] + program.within
-        else:
-            if rows[row, TS] < rows[at[n - 1], TS] - program.within or (gap > 0 and not before(rows, at[gap - 1], row)):
-                break
-            inside = before(rows, row, at[gap])
-        if inside and rows[row, KEY] == key:
-            if not free:
-                _load(stacks, program, bound, place, row)
-            if free or check(negation[N_CONDITIONS], bound.words, bound.nulls):
-                found = True
-                break
+        if gap > 0 and not before(rows, at[gap - 1], row):
+            break
+        if gap == 0 and rows[row, TS] < rows[at[n - 1], TS] - program.within:
+            break
+        inside = rows[row, TS] <= rows[at[0], TS] + program.within if gap == n else before(rows, row, at[gap])
+        if inside and rows[row, KEY] == key and _counts(check, stacks, program, bound, negation, row):
+            found = True
+            break
         row = stacks.links[row, local]
-    if negation[N_LENT] == 1 and not free:
-        _load(stacks, program, bound, place, at[gap])
+    _give_back(stacks, program, bound, negation)
     return found
 
 
@@ -118,14 +137,15 @@ def _is_forbidden(check: Any, stacks: Stacks, program: Program, bound: Bound, g:
 def _barrier(stacks: Stacks, program: Program, bound: Bound, gap: int, key: int, reference: int, way: int) -> int:
     """The nearest row before (way < 0) or behind the reference that forbids whatever is beyond it; NONE if there is none."""
     rows, best = stacks.rows, NONE
-    for g in range(len(program.negations)):
+    for g in range(program.forbidding):
         negation = program.negations[g]
-        if negation[N_GAP] != gap or negation[N_FREE] == 0:
+        unless = negation[N_UNLESS]
+        if negation[N_GAP] != gap or (negation[N_FREE] == 0 and unless == NONE):
             continue
         j = negation[N_INDEX]
-        row, local, nearest = _newest(stacks, bound, negation[N_PROBE:], j, key), stacks.indexes[j, LOCAL], NONE
+        row, local, nearest = newest_of(stacks, bound, negation[N_PROBE:], j, key), stacks.indexes[j, LOCAL], NONE
         while row != NONE:
-            if rows[row, KEY] == key:
+            if rows[row, KEY] == key and (unless == NONE or not (rows[row, BITS] >> unless) & 1):
                 if way < 0 and before(rows, row, reference):
                     nearest = row
                     break
@@ -184,19 +204,18 @@ def _forbids(check: Any, stacks: Stacks, program: Program, bound: Bound, g: int,
     place = negation[N_PLACE]
     if not (stacks.rows[root, BITS] >> (place if place != NONE else len(program.word_place))) & 1:
         return False
-    if negation[N_FREE] == 1:
-        return True
-    _load(stacks, program, bound, place, root)
-    out = check(negation[N_CONDITIONS], bound.words, bound.nulls)
-    if negation[N_LENT] == 1:
-        _load(stacks, program, bound, place, bound.row[negation[N_GAP]])
+    out = _counts(check, stacks, program, bound, negation, root)
+    _give_back(stacks, program, bound, negation)
     return out
 
 
 @nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True)
 def _forbids_first(check: Any, stacks: Stacks, program: Program, bound: Bound, own: int, root: int) -> bool:
-    """Whether a row forbids by negation `own` what is bound, and by none before it: it must not be counted twice."""
-    for g in range(own):
+    """Whether a row forbids by negation `own` what is bound, and by none before it: it must not be counted twice.
+
+    From the number of negations on: whether it is in the group.
+    """
+    for g in range(own if own < program.forbidding else 0):
         if program.negations[g, N_GAP] == program.negations[own, N_GAP] and _forbids(check, stacks, program, bound, g, root):
             return False
     return _forbids(check, stacks, program, bound, own, root)
@@ -210,15 +229,16 @@ def _search(
     rows, steps, at = stacks.rows, program.steps[start], bound.row
     n, key, depth, own = len(at), rows[root, KEY], program.counts[start], start - len(at)
     at[:] = NONE
-    lent = own >= 0 and program.negations[own, N_LENT] == 1 and program.negations[own, N_FREE] == 0
     gap_of_root = program.negations[own, N_GAP] if own >= 0 else NONE
+    place_of_root = program.positive[start] if own < 0 else program.negations[own, N_PLACE]
     if own < 0:
         at[start] = root
-        _load(stacks, program, bound, program.positive[start], root)
-    elif program.negations[own, N_PLACE] != NONE and not lent:
-        _load(stacks, program, bound, program.negations[own, N_PLACE], root)
+    elif program.negations[own, N_LENDER] != NONE:
+        place_of_root = NONE  # its words are borrowed when all is bound
+    if place_of_root != NONE:
+        load(stacks, program, bound, place_of_root, root)
     cursor, barrier = np.full(depth + 1, NONE, np.int64), np.full(depth + 1, NONE, np.int64)
-    everything = (1 << len(program.negations)) - 1
+    everything = (1 << program.forbidding) - 1
     k, enter = 0, True
     while k >= 0:
         if k == depth:
@@ -235,7 +255,7 @@ def _search(
         if 0 <= place - way < n and at[place - way] != NONE and not (way < 0 and place + 1 == gap_of_root):
             reference = at[place - way]
         if enter:
-            cursor[k] = _newest(stacks, bound, steps[k, PROBE:], j, key)
+            cursor[k] = newest_of(stacks, bound, steps[k, PROBE:], j, key)
             gap = place if way > 0 else place + 1
             barrier[k] = _barrier(stacks, program, bound, gap, key, reference, way) if 0 < gap < n else NONE
         local = stacks.indexes[j, LOCAL]
@@ -249,14 +269,17 @@ def _search(
             k, enter = k - 1, False
             continue
         cursor[k] = stacks.links[row, local]
-        _load(stacks, program, bound, program.positive[place], row)
+        load(stacks, program, bound, program.positive[place], row)
         enter = _holds(check, stacks, program, bound, steps[k, CONDITIONS], steps[k, TESTED], key)
+        if own >= 0 and place_of_root != NONE and steps[k, TESTED] != 0:
+            load(stacks, program, bound, place_of_root, root)  # others have been tried in its place
         k += enter
     return out, found
 
 
 @nb.njit(BOUND(PROGRAM, STACKS, s.integer), cache=True)
-def _nothing_bound(program: Program, stacks: Stacks, width: int) -> Bound:
+def nothing_bound(program: Program, stacks: Stacks, width: int) -> Bound:
+    """Room for what a search binds."""
     n = len(program.positive)
     return Bound(
         np.full(n, NONE, np.int64),
@@ -273,12 +296,13 @@ def change(
     """Rows come (sign > 0) and go, one after the other: the sequences that this makes (+1) and unmakes (-1), in that order.
 
     A row that comes at a negated place unmakes the sequences around it that nothing else forbids, one that goes makes them again.
-    `words` are those that never change.
+    Sequences that have it in the group of a repeated place, and neither begin nor end there, change (0). `words` are those that
+    never change.
     """
     n, places = len(program.positive), len(program.word_place)
     out, found = np.empty((64, n), np.int64), 0
     signs = np.empty(64, np.int64)
-    bound = _nothing_bound(program, stacks, len(words))
+    bound = nothing_bound(program, stacks, len(words))
     bound.words[:] = words
     for i in range(len(chosen)):
         row, comes = chosen[i], sign[i] > 0
@@ -286,14 +310,15 @@ def change(
             negative = (phase == 0) == comes  # what comes forbids before it takes part; what goes takes part before it forbids
             if comes and not negative:
                 link(stacks, row)
-            was = found
             for start in range(n if negative else 0, n + len(program.negations) if negative else n):
                 place = program.positive[start] if start < n else program.negations[start - n, N_PLACE]
-                if (stacks.rows[row, BITS] >> (place if place != NONE else places)) & 1:
-                    out, found = _search(check, stacks, program, bound, start, row, out, found)
+                if not (stacks.rows[row, BITS] >> (place if place != NONE else places)) & 1:
+                    continue
+                was = found
+                out, found = _search(check, stacks, program, bound, start, row, out, found)
+                if len(out) > len(signs):
+                    signs = np.concatenate((signs, np.empty(len(out) - len(signs), np.int64)))
+                signs[was:found] = 0 if start >= n + program.forbidding else -1 if negative == comes else 1
             if not comes and not negative:
                 unlink(stacks, row)
-            if len(out) > len(signs):
-                signs = np.concatenate((signs, np.empty(len(out) - len(signs), np.int64)))
-            signs[was:found] = -1 if negative == comes else 1
     return out[:found], signs[:found]

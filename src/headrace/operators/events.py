@@ -78,8 +78,9 @@ class Events:
     def purge(self, frontier: np.ndarray, oldest: int) -> np.ndarray:
         """Let go of all that can be in no sequence, nor forbid one, any more. `frontier` is that of every place."""
         search, out = self.search, np.empty(self.live, np.int64)
+        negations = search.program.negations[: search.program.forbidding]
         count = purgeable(
-            self.state, search.base, search.program.positive, search.program.negations, frontier, search.spec.within, oldest,
+            self.state, search.base, search.program.positive, negations, frontier, search.spec.within, oldest,
             np.zeros(len(self._rows), np.bool_), out,
         )  # fmt: skip
         gone = out[:count]

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.errors import QueryError
+from headrace.kernels import members as groups
 from headrace.kernels import sequences as kernel
 from headrace.kernels import signatures as s
 from headrace.kernels import stacks
@@ -100,13 +101,15 @@ class Plan:
 class Search:
     """What the kernel needs of a pattern, once."""
 
-    def __init__(self, spec: Sequencing) -> None:
-        """Compile the conditions and plan every search."""
+    def __init__(self, spec: Sequencing, grouped: bool = False) -> None:
+        """Compile the conditions and plan every search; `grouped`: also for results that change because their groups do."""
         self.spec, self.plan = spec, Plan(spec)
         self.check, self.words = _compile(self.plan)
         n = len(spec.positive)
-        starts = [self._steps(start) for start in range(n + len(spec.negations))]
-        negations = [self._negation(negation) for negation in spec.negations]
+        self._gaps = (*spec.negations, *(spec.members(q) for q in spec.repeated if grouped))
+        starts = [self._steps(start) for start in range(n + len(self._gaps))]
+        negations = [self._negation(negation) for negation in self._gaps]
+        self._groups = {spec.positive[q]: self._group(q) for q in spec.repeated}
         self.indexes = self.plan.table()
         room = self.indexes.shape[1]
         steps = np.zeros((len(starts), max(1, *(len(some) for some in starts)), kernel.PROBE + room), np.int64)
@@ -117,8 +120,8 @@ class Search:
         for g, negation in enumerate(negations):
             table[g, : len(negation)] = negation
         self.program = kernel.Program(
-            steps, np.array([len(some) for some in starts], np.int64), table, np.array(spec.positive, np.int64),
-            *self._words(), spec.within,
+            steps, np.array([len(some) for some in starts], np.int64), table, len(spec.negations),
+            np.array(spec.positive, np.int64), *self._words(), spec.within,
         )  # fmt: skip
 
     def _words(self) -> tuple[np.ndarray, np.ndarray]:
@@ -134,7 +137,7 @@ class Search:
         """Forward from the start, then backward; each with all that can be tested once it is bound."""
         spec, positive = self.spec, self.spec.positive
         n = len(positive)
-        negation = spec.negations[start - n] if start >= n else None
+        negation = self._gaps[start - n] if start >= n else None
         own = set(spec.checked)
         if negation is None:
             bound, order = {positive[start]}, [(q, 1) for q in range(start + 1, n)] + [(q, -1) for q in range(start - 1, -1, -1)]
@@ -166,19 +169,27 @@ class Search:
                 return False
         else:
             needed = set(positive)
-        for k in negation.conditions:
-            needed |= set(self.spec.conditions[k].places) - {negation.place}
-        return needed <= bound
+        return needed | self._others(negation) <= bound
+
+    def _others(self, negation: Negation) -> set[int]:
+        """The places beside its own that the conditions of a negation read."""
+        own = negation.place if negation.unless is None else negation.unless
+        return {p for k in negation.conditions for p in self.spec.conditions[k].places} - {own}
 
     def _negation(self, negation: Negation) -> list[int]:
         place = self.plan.places if negation.place == ANY_ROW else negation.place
-        words: list[int] = []
-        index = self.plan.index(place, ())
-        if negation.conditions:
-            known = {p for k in negation.conditions for p in self.spec.conditions[k].places} - {negation.place}
-            index, words = self.plan.probe(place, known)
-        lent = negation.place in self.spec.positive
-        return [negation.place, negation.gap, index, _bits(set(negation.conditions)), not negation.conditions, lent, *words]
+        index, words = self.plan.probe(place, self._others(negation))
+        own = negation.place if negation.unless is None else negation.unless
+        lender = self.spec.positive.index(own) if own in self.spec.positive else stacks.NONE
+        unless = stacks.NONE if negation.unless is None else negation.unless
+        bits = _bits(set(negation.conditions))
+        return [negation.place, negation.gap, index, bits, not negation.conditions, lender, unless, *words]
+
+    def _group(self, q: int) -> np.ndarray:
+        own = self.spec.members(q)
+        index, words = self.plan.probe(own.place, self._others(own))
+        room = [0] * (len(self.plan.vectors) + 1 - len(words))
+        return np.array([q, own.place, index, _bits(set(own.conditions)), *words, *room], np.int64)
 
     @property
     def base(self) -> np.ndarray:
@@ -187,8 +198,12 @@ class Search:
         return np.array(every, np.int64)
 
     def change(self, state: stacks.Stacks, rows: np.ndarray, sign: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows come and go: the sequences that this makes and unmakes."""
+        """Rows come and go: the sequences that this makes and unmakes, and those whose groups change."""
         return kernel.change(self.check, state, self.program, self.words, rows, sign)
+
+    def members(self, state: stacks.Stacks, place: int, sequences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The events of a repeated place in every sequence: where they end in the list, and the list."""
+        return groups.members(self.check, state, self.program, self.words, self._groups[place], sequences)
 
 
 def _bits(numbers: set[int]) -> int:

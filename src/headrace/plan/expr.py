@@ -90,19 +90,7 @@ class Expr:
 
     def type_in(self, schema: Schema) -> str:
         """The Spark SQL type as far as sqlglot knows it; `UNKNOWN` is settled by Spark when the query is bound."""
-        select = exp.select(exp.alias_(self.tree, "x")).from_("s")
-        types = {field.name.lower(): field.type for field in schema.fields}
-        for column in select.find_all(exp.Column):
-            column.set("this", exp.to_identifier(column.name.lower()))
-            column.set("table", exp.to_identifier("s"))
-        try:
-            annotated = annotate_types(select, schema={"s": types}, dialect="spark")
-        except SqlglotError:
-            return UNKNOWN_TYPE
-        if _is_distance(annotated.selects[0]):
-            return "INTERVAL DAY TO SECOND"
-        found = annotated.selects[0].type
-        return found.sql(dialect="spark") if found else UNKNOWN_TYPE
+        return _type_in(self, schema)
 
     def __str__(self) -> str:
         """The SQL text."""
@@ -114,6 +102,23 @@ def _is_distance(annotated: exp.Expr) -> bool:
     inner = annotated.unalias().unnest()
     times = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPNTZ)
     return isinstance(inner, exp.Sub) and inner.this.is_type(*times) and inner.expression.is_type(*times)
+
+
+@lru_cache(maxsize=16384)
+def _type_in(expr: Expr, schema: Schema) -> str:
+    select = exp.select(exp.alias_(expr.tree, "x")).from_("s")
+    types = {field.name.lower(): field.type for field in schema.fields}
+    for column in select.find_all(exp.Column):
+        column.set("this", exp.to_identifier(column.name.lower()))
+        column.set("table", exp.to_identifier("s"))
+    try:
+        annotated = annotate_types(select, schema={"s": types}, dialect="spark")
+    except SqlglotError:
+        return UNKNOWN_TYPE
+    if _is_distance(annotated.selects[0]):
+        return "INTERVAL DAY TO SECOND"
+    found = annotated.selects[0].type
+    return found.sql(dialect="spark") if found else UNKNOWN_TYPE
 
 
 def all_of(predicates: tuple[Expr, ...]) -> Expr | None:

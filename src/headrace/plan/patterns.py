@@ -205,12 +205,13 @@ def pattern(
 
 def _implied(conditions: list[Expr], bare: Pattern) -> list[Expr]:
     """Events of a result that are both equal to a third are equal to each other, also if that third one must not be there."""
-    single = {i for i in bare.positive if not bare.places[i].repeated}
+    repeated = {i for i in bare.positive if bare.places[i].repeated}
     out = []
     for terms in equal_terms(conditions, bare.places_of):
         direct = {frozenset(pair) for c in conditions if (pair := _equality(c, bare.places_of)) is not None}
-        for one, other in combinations([t for t in terms if t[0] in single], 2):
-            if one[0] != other[0] and frozenset((one, other)) not in direct:
+        for one, other in combinations([t for t in terms if t[0] in bare.positive], 2):
+            places = {one[0], other[0]}
+            if len(places) == 2 and not places <= repeated and frozenset((one, other)) not in direct:
                 out.append(Expr.of(f"{one[1]} = {other[1]}"))
     return out
 

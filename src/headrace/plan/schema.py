@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -11,6 +12,7 @@ from sqlglot.errors import SqlglotError
 from headrace.errors import QueryError, unknown
 
 
+@lru_cache(maxsize=4096)
 def normalize_type(text: str) -> str:
     """Spark SQL type text in one spelling: `normalize_type("int") == "INT"`."""
     if text.strip().upper() == "UNKNOWN":

@@ -55,8 +55,8 @@ if TYPE_CHECKING:
 Asks = Sequence[Sequence[Ask]]  # per report
 
 
-def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: list[Any], *, alone: bool = True) -> TallyState:
-    """The state for a tally, chosen by its kind and by how its values lie in memory; not `alone`: for windows of all lengths."""
+def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: list[Any], mean: bool) -> TallyState:
+    """The state for a tally, chosen by its kind and by how its values lie in memory; `mean`: whether anybody asks for it."""
     vector = stage.vectors[spec.vector]
     match spec.kind:
         case TallyKind.COUNT:
@@ -69,15 +69,14 @@ def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: list[Any], *, 
             return MomentsTally(spec, layout)
     match vector.kind:
         case VectorKind.DOUBLE:
-            means = [stage.tallies[m.tally] for m in stage.metrics if m.function == "AVG"]
-            return DoubleSumTally(spec, layout, mean=any(t == spec or (not alone and t.vector == spec.vector) for t in means))
+            return DoubleSumTally(spec, layout, mean)
         case VectorKind.INT:
             return IntegerSumTally(spec, layout)
         case VectorKind.DECIMAL:
             assert vector.input is not None
             kind = stage.inputs[vector.input].type
-            mean = result_type(aggregate_function("AVG"), kind)
-            return DecimalSumTally(spec, layout, decimal_parts(mean)[1] - decimal_parts(kind)[1])
+            average = result_type(aggregate_function("AVG"), kind)
+            return DecimalSumTally(spec, layout, decimal_parts(average)[1] - decimal_parts(kind)[1])
     raise AssertionError(f"no sums over {vector.kind}")
 
 
@@ -90,11 +89,15 @@ class Evaluator:
         self.offsets = edges_of(stage)
         self.edges = dict.fromkeys(self.offsets, 0)  # number of the next row to pass each edge
         sliced = stage.sliced
+        means = {m.tally for m in stage.metrics if m.function == "AVG"}
+        averaged = {stage.tallies[i].vector for i in means}
         self.tallies = [
-            Sliced() if i in sliced else make_tally(stage, spec, layout, tables) for i, spec in enumerate(stage.tallies)
+            Sliced() if i in sliced else make_tally(stage, spec, layout, tables, i in means)
+            for i, spec in enumerate(stage.tallies)
         ]
-        self.slices = [
-            Slices(stage, spec, layout, lambda t: make_tally(stage, t, layout, tables, alone=False)) for spec in stage.slices
+        self.slices = [  # for windows of all lengths
+            Slices(stage, spec, layout, lambda t: make_tally(stage, t, layout, tables, t.vector in averaged))
+            for spec in stage.slices
         ]
         self._moving = moving_windows(stage)
         self._counts = {(t.window, t.group, t.vector): i for i, t in enumerate(stage.tallies) if t.kind is TallyKind.COUNT}

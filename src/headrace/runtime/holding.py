@@ -26,6 +26,7 @@ def watches(spec: Sequencing) -> tuple[Watch, ...]:
     """What a result waits for before it is final."""
     n = len(spec.positive)
     found = [Watch(g.sources, g.gap if g.gap < n else None) for g in spec.negations]
+    found += [Watch(spec.places[spec.positive[q]].sources, spec.next_to(q)) for q in spec.repeated]
     found += [Watch(spec.places[spec.positive[q]].sources, q) for q in spec.waits]
     return tuple(dict.fromkeys(found))
 
@@ -36,14 +37,20 @@ def as_keys(sequences: np.ndarray) -> np.ndarray:
     return flat.view(np.dtype((np.void, flat.dtype.itemsize * flat.shape[1]))).reshape(-1)
 
 
-def consolidate(sequences: np.ndarray, signs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What is made and what is unmade, each once: a sequence that comes and goes in one batch was never there."""
+def consolidate(sequences: np.ndarray, signs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What is made and what is unmade, each once: a sequence that comes and goes in one batch was never there.
+
+    Then what was there, still is, and may have changed: signs of 0 say so, and so does going and coming again.
+    """
     if not len(signs) or (signs > 0).all() or (signs < 0).all():
-        return sequences[signs > 0], sequences[signs < 0]
+        return sequences[signs > 0], sequences[signs < 0], sequences[:0]
     _, first, number = np.unique(as_keys(sequences), return_index=True, return_inverse=True)
     net = np.zeros(len(first), np.int64)
     np.add.at(net, number, signs)
-    return sequences[np.sort(first[net > 0])], sequences[np.sort(first[net < 0])]
+    backward = np.flatnonzero(signs)[::-1]
+    begins = np.zeros(len(first), np.int64)  # with a sign that is not 0
+    begins[number[backward]] = signs[backward]
+    return tuple(sequences[np.sort(first[which])] for which in (net > 0, net < 0, (net == 0) & (begins <= 0)))  # type: ignore[return-value]
 
 
 @dataclass(slots=True)

@@ -11,20 +11,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
-from headrace.changes.changes import Changes
 from headrace.kernels import stacks
 from headrace.kernels.codes import NULL
-from headrace.kernels.hashing import pair_hashes, place_hashes
 from headrace.operators.events import Events
-from headrace.operators.metrics import MetricColumn, kept_to_arrow
 from headrace.operators.sequences import Search
 from headrace.plan.query import Emit
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
+from headrace.runtime.grouping import Grouping
 from headrace.runtime.holding import Held, Ready, consolidate, watches
 from headrace.runtime.kept import Kept
-from headrace.runtime.zone import empty_batch
+from headrace.runtime.showing import Results, Showing
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -34,9 +31,6 @@ if TYPE_CHECKING:
     from headrace.runtime.tables import KeyTable
     from headrace.stages.pattern_program import PatternProgram, Sequencing
     from headrace.stages.program import Stage
-
-Results = list[tuple[str, Changes]]
-KEYS = (stacks.TS, stacks.HIGH, stacks.LOW, stacks.SUB)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +57,8 @@ class Matching:
     ) -> None:  # fmt: skip
         """Nothing has come."""
         self.stage, self.spec, self.layout, self.tables = stage, spec, layout, tables
-        self.search = Search(spec)
+        self.groups = {p.query: [Grouping(stage, g, layout, tables) for g in p.groups] for p in stage.patterns}
+        self.search = Search(spec, grouped=any(p.groups for p in self._emits(Emit.CHANGES)))
         self.events = Events(self.search)
         self.kept = Kept(layout, store, cache, owner, chunk_rows, 0, places=3)
         self.number = np.zeros(0, np.int64)  # per event: that of its row in `kept`, -1 while it is open
@@ -103,8 +98,8 @@ class Matching:
         places[come] = chosen
         rows = np.concatenate((gone, chosen))
         signs = np.concatenate((np.full(len(gone), -1, np.int64), np.ones(len(chosen), np.int64)))
-        made, unmade = consolidate(*self.search.change(self.events.state, rows, signs))
-        out = self._out(made, unmade, _Zone(self, new, places, old, removed), passed)
+        made, unmade, stayed = consolidate(*self.search.change(self.events.state, rows, signs))
+        out = self._out(made, unmade, stayed, Showing(self, new, places, old, removed, chosen, gone), passed)
         self.open = places
         self.events.free(gone)
         return out
@@ -132,17 +127,19 @@ class Matching:
         self._fresh += n
         return chosen
 
-    def _out(self, made: np.ndarray, unmade: np.ndarray, zone: _Zone, passed: Passed) -> Results:
+    def _out(self, made: np.ndarray, unmade: np.ndarray, stayed: np.ndarray, showing: Showing, passed: Passed) -> Results:
         out: Results = []
         changes = self._emits(Emit.CHANGES)
         if changes:
             take_back, say = self._changed(made, unmade, passed)
-            out += zone.results(changes, take_back, -1) + zone.results(changes, say, 1)
+            out += showing.taken_back(changes, take_back) + showing.results(changes, say)
+            told = stayed[self._ends(stayed) < passed.clock] if self.spec.trailing else stayed
+            out += showing.corrected([p for p in changes if p.groups], told)
         at_once, in_order = self._emits(Emit.FINAL), self._emits(Emit.FINAL_IN_ORDER)
         if at_once or in_order:
             done = self._decided(made, unmade, passed)
-            out += zone.results(at_once, done, 1)
-            self.ready.add(zone.results(in_order, done, 1))
+            out += showing.results(at_once, done)
+            self.ready.add(showing.results(in_order, done))
             out += self.ready.release(decided_before(passed.frontier, passed.final_before, self.spec))
         return out
 
@@ -246,65 +243,6 @@ class Matching:
         self._fresh = fresh
         for name, (places, until) in parts.items():
             setattr(self, name, Held(events[places].reshape(places.shape), until))
-
-
-@dataclass(slots=True)
-class _Zone:
-    """Where the values of events are in a batch: in the reservoir, in the zone, or in what was taken out of it."""
-
-    owner: Matching
-    new: Rows
-    events: np.ndarray  # of the rows of the zone
-    old: Rows
-    removed: np.ndarray
-
-    def results(self, programs: list[PatternProgram], sequences: np.ndarray, sign: int) -> Results:
-        """Sequences as rows of every query."""
-        if not len(sequences) or not programs:
-            return []
-        rows = self.owner.events.rows
-        keys = [[rows[sequences[:, q], c] for c in KEYS] for q in range(sequences.shape[1])]
-        ts, high, low, sub = keys[-1]
-        if len(keys) > 1:
-            place = place_hashes(*keys[0])
-            for other in keys[1:-1]:
-                place = pair_hashes(place, place_hashes(*other))
-            sub = pair_hashes(place, sub)
-        signs = np.full(len(sequences), sign, np.int8)
-        numbers = self._numbers(sequences)
-        return [(p.query, Changes(signs, ts, high, low, self._values(p, numbers), sub)) for p in programs]
-
-    def _numbers(self, sequences: np.ndarray) -> np.ndarray:
-        """The numbers by which `kept` finds rows: those of the zone follow its own, then come those that were taken out."""
-        owner = self.owner
-        if len(owner.at) < len(owner.number):
-            owner.at = np.full(len(owner.number), -1, np.int64)
-        count, at = owner.kept.reservoir.count, owner.at
-        there = np.flatnonzero(self.events >= 0)
-        at[self.events[there]] = count + there
-        gone = owner.open[self.removed]
-        there = np.flatnonzero(gone >= 0)
-        at[gone[there]] = count + len(self.new) + there
-        number = owner.number[sequences]
-        return np.where(number >= 0, number, at[sequences])
-
-    def _values(self, program: PatternProgram, numbers: np.ndarray) -> pa.RecordBatch:
-        owner, rows = self.owner, self.new
-        if not program.columns:
-            return empty_batch(len(numbers))
-        if self.removed.any():
-            rows = self.new.append(self.old.take(np.flatnonzero(self.removed)))
-        arrays = []
-        for column in program.columns:
-            code = owner.layout.codes[column.vector]
-            assert code is not None, "a value may be NULL"
-            wanted = [owner.layout.values[column.vector][0], code]
-            number = numbers[:, owner.spec.positive.index(column.place)]
-            words, codes = owner.kept.gather(number, wanted, rows, np.arange(len(rows)))
-            vector = owner.stage.vectors[column.vector]
-            values = MetricColumn(words.astype(np.int64, copy=False), codes < NULL)
-            arrays.append(kept_to_arrow(vector, column.type, values, owner.tables))
-        return pa.RecordBatch.from_arrays(arrays, [c.name for c in program.columns])
 
 
 def decided_before(frontier: int, final_before: int, spec: Sequencing) -> int:

@@ -10,7 +10,7 @@ from headrace.sql.errors import one_of
 from headrace.sql.expressions import scalar, scalars
 from headrace.sql.items import items
 from headrace.sql.joins import at_join, joined
-from headrace.sql.patterns import at_event, pattern
+from headrace.sql.patterns import pattern
 from headrace.sql.recognize import at_recognize, recognize
 from headrace.sql.sinks import ends
 from headrace.sql.syntax import From, FromStream, Joined, Name, Select, Setting
@@ -116,7 +116,7 @@ def _one(cursor: Cursor) -> From:
 
 def _relation(cursor: Cursor) -> FromStream | Select | Event:
     if cursor.accept("("):
-        inner = event(cursor, nested=True) if at_event(cursor) else select(cursor, nested=True)
+        inner = event(cursor, nested=True) if cursor.at("EVENT") else select(cursor, nested=True)
         cursor.expect(")")
         return inner
     name = cursor.name("a stream or a SELECT in brackets")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from headrace.plan.aggregates import INTEGRAL, Aggregate, Laws, base_type, result_type
 from headrace.plan.expr import Expr
 from headrace.stages.program import (
+    RESULT,
     Input,
     JoinProgram,
     Metric,
@@ -113,6 +114,15 @@ class StageBuilder:
 
     def metric(self, call: Aggregate, argument: Exprs | None, masks: tuple[int, ...], window: int, group: int) -> Metric:
         """The tallies that a call needs, and how it reads them."""
+        return self._metric(call, argument, masks, window, group, self.tallies)
+
+    def metric_of_result(self, call: Aggregate, argument: Exprs | None, masks: tuple[int, ...], tallies: list[Tally]) -> Metric:
+        """How a call over the rows of a result reads its tallies, which are added to those given."""
+        return self._metric(call, argument, masks, RESULT, RESULT, tallies)
+
+    def _metric(
+        self, call: Aggregate, argument: Exprs | None, masks: tuple[int, ...], window: int, group: int, tallies: list[Tally]
+    ) -> Metric:
         if argument is not None and call.function.name in MOMENTS and self._type_of(argument[0]) != "DOUBLE":
             argument = tuple(Expr.of(f"CAST({e} AS DOUBLE)") for e in argument)  # as Spark does
         column = None if argument is None else self.input(argument)
@@ -122,14 +132,14 @@ class StageBuilder:
 
         def tally(what: TallyKind, vector: VectorKind, mode: str = "", pairs: int | None = None) -> int:
             values = self._vector(vector, column if vector is not VectorKind.ROW else None, masks)
-            return _index(self.tallies, Tally(what, window, group, values, pairs, mode))
+            return _index(tallies, Tally(what, window, group, values, pairs, mode))
 
         if function.name == "COUNT":
             presence = VectorKind.ROW if column is None else self._value_kind(kind)
             return Metric(name, "COUNT", returns, tally(TallyKind.COUNT, presence))
         if function.name == "COUNT_DISTINCT":
             assert column is not None
-            pairs = self._pairs(group, column)
+            pairs = None if group == RESULT else self._pairs(group, column)
             return Metric(name, "COUNT", returns, tally(TallyKind.DISTINCT, self._value_kind(kind), "", pairs))
         if function.laws is Laws.SELECTIVE:
             ordered = function.name in ("MIN", "MAX")

@@ -25,7 +25,7 @@ from headrace.plan.nodes import (
     state_bound,
 )
 from headrace.plan.patterns import Pattern
-from headrace.plan.query import Emit
+from headrace.plan.query import Emit, Using
 from headrace.plan.time import format_duration
 from headrace.plan.windows import EveryTime, RangeWindow, RowsWindow, UnboundedWindow
 from headrace.stages.explain_patterns import pattern_lines
@@ -81,7 +81,8 @@ def _count(number: int, one: str, many: str | None = None) -> str:
 
 def _query(finish: Finish, lowered: Lowered) -> list[str]:
     query = finish.query
-    lines = [f"query {query.name}: EMIT {query.emit.value} INTO {query.sink}"]
+    using = f" USING {query.using.value}" if query.using is not Using.OPTIMISTIC else ""
+    lines = [f"query {query.name}: EMIT {query.emit.value}{using} INTO {query.sink}"]
     lines += _indented(["plan", *_indented(_short(tree(query.node), query).splitlines())])
     core = split_top(query.node)[1]
     if isinstance(core, Pattern):

@@ -7,9 +7,13 @@ column `w{p}_{k}` of conditions, and comes from a vector of the row.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from headrace.plan.expr import Expr
 from headrace.plan.query import Emit
+
+if TYPE_CHECKING:
+    from headrace.stages.program import Metric, Tally
 
 ANY_ROW = -1  # in the place of a negated place: every row forbids
 
@@ -45,7 +49,7 @@ class Negation:
     """What must not lie in a gap: a row that fits at `place` and, taken there, meets the conditions.
 
     `gap` is how many positive places stand before it. A positive place is named where the first that fits is taken (NEXT), and
-    ANY_ROW where nothing may lie between (STRICT); there, rows that fit at place `unless` do not count.
+    ANY_ROW where nothing may lie between (STRICT); there, rows that fit at place `unless` and meet the conditions do not count.
     """
 
     place: int
@@ -69,11 +73,25 @@ class Sequencing:
     key: int | None  # the table that numbers what is equal in all events
     slack: int | None = None  # K: rows wait until the largest time of all sources is so far past them
     waits: tuple[int, ...] = ()  # which of the positive places have rows that may be taken back
+    repeated: tuple[int, ...] = ()  # which of the positive places stand for a group: by its first row, at the end by its last
 
     @property
     def trailing(self) -> bool:
         """Whether a negation ends the pattern, so that a result is known only when its window is over."""
         return any(n.gap == len(self.positive) for n in self.negations)
+
+    def next_to(self, q: int) -> int:
+        """Where the group of a repeated place ends: at the next positive place, or, at the end of the pattern, at its own."""
+        return min(q + 1, len(self.positive) - 1)
+
+    def members(self, q: int) -> Negation:
+        """Where the other rows of a group lie: they fit at its place, in the gap next to the row that stands for it."""
+        place = self.positive[q]
+        return Negation(place, self.next_to(q), self.conditions_of(place), sources=self.places[place].sources)
+
+    def conditions_of(self, place: int) -> tuple[int, ...]:
+        """The conditions that a row at a place must meet."""
+        return tuple(k for k, c in enumerate(self.conditions) if place in c.places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +105,19 @@ class PatternColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupProgram:
+    """Aggregates over the group of a repeated place: tallies with a key for every result, and what is read of them."""
+
+    place: int
+    tallies: tuple[Tally, ...]
+    metrics: tuple[Metric, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PatternProgram:
     """The rows of one query that are results of the pattern of its stage."""
 
     query: str
     emit: Emit
     columns: tuple[PatternColumn, ...]
+    groups: tuple[GroupProgram, ...] = ()

@@ -19,6 +19,7 @@ from headrace.stages.flatten import TRUE, Exprs, Flat, flatten
 from headrace.stages.pattern_program import (
     ANY_ROW,
     Condition,
+    GroupProgram,
     Negation,
     PatternColumn,
     PatternProgram,
@@ -30,8 +31,10 @@ from headrace.stages.pattern_program import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from headrace.plan.aggregates import Aggregate
     from headrace.plan.stream import Stream
     from headrace.stages.builder import StageBuilder
+    from headrace.stages.program import Tally
 
     TypeOf = Callable[[Expr, Schema], str]
     Keys = tuple[tuple[tuple[Expr, ...], Exprs], ...]  # terms of all places; what they are in every stream
@@ -73,13 +76,19 @@ class Lowering:
 
     def kind(self, place: int, expr: Expr) -> str:
         """The type of an expression over `scope` that reads one place."""
-        part = next(iter(self.parts[place].values()))
-        return self.type_of(part.rewrite(self._own(place, expr)), part.stream.schema)
+        return self._kind(place, self._own(place, expr))
 
-    def exprs(self, place: int, expr: Expr, other: Expr | None = None) -> Exprs:
-        """An expression over `scope` that reads one place, for every stream; NULL (or `other`) in those that do not fit there."""
-        own = self._own(place, expr)
-        nothing = other if other is not None else Expr.of(f"CAST(NULL AS {self.kind(place, expr)})")
+    def _kind(self, place: int, own: Expr) -> str:
+        part = next(iter(self.parts[place].values()))
+        return self.type_of(part.rewrite(own), part.stream.schema)
+
+    def exprs(self, place: int, expr: Expr) -> Exprs:
+        """An expression over `scope` that reads one place, for every stream; NULL in those that do not fit there."""
+        return self.values(place, self._own(place, expr))
+
+    def values(self, place: int, own: Expr, other: Expr | None = None) -> Exprs:
+        """An expression over the columns of a place, for every stream; NULL (or `other`) in those that do not fit there."""
+        nothing = other if other is not None else Expr.of(f"CAST(NULL AS {self._kind(place, own)})")
         return tuple(p.rewrite(own) if (p := self.parts[place].get(name)) else nothing for name in self.streams)
 
     def _own(self, place: int, expr: Expr) -> Expr:
@@ -127,8 +136,31 @@ def lower_pattern(query: Query, node: Pattern, needed: set[str], type_of: TypeOf
                 kind = low.kind(i, Expr.column(name))
                 vector = builder.shown(low.exprs(i, Expr.column(name)), kind, masks[i])
                 columns.append(PatternColumn(name, kind, i, vector))
-    builder.patterns.append(PatternProgram(query.name, query.emit, tuple(columns)))
-    return Schema(tuple(Field(c.name, c.type) for c in columns))
+    groups = tuple(_group(low, i, calls, masks[i], builder) for i, calls in _calls(node, needed).items())
+    builder.patterns.append(PatternProgram(query.name, query.emit, tuple(columns), groups))
+    fields = [Field(c.name, c.type) for c in columns] + [Field(m.name, m.type) for g in groups for m in g.metrics]
+    return Schema(tuple(fields))
+
+
+def _calls(node: Pattern, needed: set[str]) -> dict[int, list[Aggregate]]:
+    """By repeated place: the aggregates that anybody asks for."""
+    out: dict[int, list[Aggregate]] = {}
+    for i, place in enumerate(node.places):
+        calls = [call for name, call in node.groups if name == place.name and call.name in needed]
+        if calls:
+            out[i] = calls
+    return out
+
+
+def _group(low: Lowering, place: int, calls: list[Aggregate], masks: tuple[int, ...], builder: StageBuilder) -> GroupProgram:
+    """Aggregates over the events of a repeated place."""
+    tallies: list[Tally] = []
+    metrics = []
+    for call in calls:
+        argument = None if call.argument is None else low.values(place, call.argument)
+        kept = () if call.filter is None else builder.masks((low.values(place, call.filter, FALSE),))
+        metrics.append(builder.metric_of_result(call, argument, tuple(sorted({*masks, *kept})), tallies))
+    return GroupProgram(place, tuple(tallies), tuple(metrics))
 
 
 def _known(keys: Keys, builder: StageBuilder) -> tuple[int, ...]:
@@ -180,6 +212,7 @@ def _sequencing(
         words.equal(kept), node.within, builder.group(tuple(e for _, e in keys)) if keys else None,
         max(delays, default=0) if slack else None,
         waits=tuple(q for q, p in enumerate(positive) if low.takes_back(p)),
+        repeated=tuple(q for q, p in enumerate(positive) if node.places[p].repeated),
     )  # fmt: skip
 
 
@@ -189,19 +222,29 @@ def _says(condition: Expr, node: Pattern, terms: set[tuple[int, Expr]]) -> bool:
 
 
 def _implied(low: Lowering, conditions: tuple[Condition, ...]) -> list[Negation]:
-    """What the selection forbids: NEXT another that fits as well, STRICT anything."""
+    """What the selection forbids: NEXT another that fits as well, STRICT anything. Of a group, nothing fits before the first."""
     node, out = low.node, []
-    everything = tuple(range(len(low.streams)))
+    last = len(node.positive) - 1
     for gap, place in enumerate(node.positive):
+        ends = node.places[place].repeated and gap == last  # then what fits before it is in its group
         if gap == 0:
             continue
         if node.selection is Selection.STRICT:
-            out.append(Negation(ANY_ROW, gap, sources=everything))
-        if node.selection is Selection.NEXT:
-            before = set(node.positive[: gap + 1])
-            own = tuple(k for k, c in enumerate(conditions) if place in c.places and set(c.places) <= before)
+            out.append(_nothing_but(low, conditions, gap, place if ends else node.positive[gap - 1]))
+        elif not ends and (node.selection is Selection.NEXT or node.places[place].repeated):
+            known = node.positive[: gap + 1] if node.selection is Selection.NEXT else node.positive
+            own = tuple(k for k, c in enumerate(conditions) if place in c.places and set(c.places) <= set(known))
             out.append(Negation(place, gap, own, sources=low.sources(place)))
     return out
+
+
+def _nothing_but(low: Lowering, conditions: tuple[Condition, ...], gap: int, place: int) -> Negation:
+    """Nothing lies in a gap; if this place is repeated, nothing but events of its group."""
+    everything = tuple(range(len(low.streams)))
+    if not low.node.places[place].repeated:
+        return Negation(ANY_ROW, gap, sources=everything)
+    own = tuple(k for k, c in enumerate(conditions) if place in c.places)
+    return Negation(ANY_ROW, gap, own, place, everything)
 
 
 class Words:

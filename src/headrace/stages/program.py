@@ -38,6 +38,8 @@ from headrace.plan.windows import (
 )
 from headrace.stages.pattern_program import PatternProgram, Sequencing
 
+RESULT = -1  # in the place of the group of a tally: every result of a pattern has rows of its own
+
 
 class VectorKind(Enum):
     """How values lie in memory."""
@@ -124,7 +126,7 @@ class WindowProgram:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """An aggregate state per key of table `group`, over one window."""
+    """An aggregate state per key of table `group`, over one window. If the group is RESULT, there is neither table nor window."""
 
     kind: TallyKind
     window: int
