@@ -1,4 +1,4 @@
-"""The experiments drive the engine right: every strategy ends with the results of a count by hand, each said when it should be."""
+"""The experiments drive the engine right: every strategy ends with the results of a count by hand, each said in time."""
 
 from __future__ import annotations
 
