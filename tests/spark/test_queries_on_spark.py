@@ -1,4 +1,4 @@
-"""Every case of tests/queries on Spark. Cases of a folder run together as one script, some at a time, because a run costs seconds.
+"""Every case of tests/queries on Spark. Some cases of a folder run together as one script, because a run costs seconds.
 
 `HEADRACE_ALONE=1` runs each case by itself.
 """

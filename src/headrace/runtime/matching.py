@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from headrace.stages.pattern_program import PatternProgram, Sequencing
     from headrace.stages.program import Stage
 
+PATIENCE = 4  # events are looked through for what can go when one in so many is new; 0: always
+
 
 @dataclass(frozen=True, slots=True)
 class Passed:
@@ -69,7 +71,7 @@ class Matching:
         self.told = Held.none(n, 1)  # CHANGES: results that are told when the clock is past the end of their window
         self.final = Held.none(n, len(self.watches))  # FINAL: results that something may still undo
         self.ready = Ready()  # IN ORDER: final results that wait for those before them
-        self.patience = 4  # events are looked through when one in so many is new; 0: always
+        self.patience = PATIENCE
         self._fresh = 0
 
     @property
