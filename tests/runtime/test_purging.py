@@ -21,8 +21,7 @@ def script(pattern: str, types: str, within: int):
     """A pattern over streams of which nothing is known but what POGs say."""
     columns = "(at TIMESTAMP, pog TIMESTAMP)"
     says = "TIMESTAMP BY at PUNCTUATED BY pog"
-    streams = "".join(f"CREATE STREAM {t} {columns} SOURCE FILE('{t}.csv') {says};
-" for t in types)
+    streams = "".join(f"CREATE STREAM {t} {columns} SOURCE FILE('{t}.csv') {says}; " for t in types)
     return parse_script(f"{streams} EVENT SEQ({pattern}) WITHIN {within} SECONDS EMIT FINAL INTO found;")
 
 
