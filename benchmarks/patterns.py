@@ -16,6 +16,7 @@ from .rivals import flink_env
 
 PARTS = ("figures", "spark", "flink")
 NUMBERS = tuple(range(4, 17))
+NOT_YET = (15,)  # needs state outside memory
 
 
 def main(options: argparse.Namespace) -> None:
@@ -64,7 +65,12 @@ def parts(text: str) -> tuple[str, ...]:
 def arguments() -> argparse.ArgumentParser:
     options = command.parser("patterns", __doc__.splitlines()[0])
     options.add_argument("--parts", type=parts, default=PARTS, help="figures, spark, flink (default: all)")
-    options.add_argument("--figures", type=numbers, default=NUMBERS, help="for example 4-9,16 (default: all)")
+    options.add_argument(
+        "--figures",
+        type=numbers,
+        default=tuple(n for n in NUMBERS if n not in NOT_YET),
+        help="for example 4-9,16 (default: all but 15)",
+    )
     options.add_argument("--events", type=int, default=20_000, help="rows of each run of a figure")
     options.add_argument("--spark-rows", type=int, default=200_000, help="rows of the runs on Spark")
     options.add_argument("--flink-rows", type=int, default=2_000_000, help="payments beside Flink")

@@ -90,6 +90,8 @@ def promise(source: int, place: int, pog: int) -> Segment:
 
 def trace_of(run: Run) -> Trace:
     """Run it, after a short run of the same query that compiles what is to be compiled."""
+    if run.disk is not None:
+        raise NotImplementedError("state outside memory (001, section VIII) is still to come")
     lowered = lower(script_of(run))
     if len(lowered.stages) != 1:
         raise RuntimeError(f"{len(lowered.stages)} stages, where one was expected")

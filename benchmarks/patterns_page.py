@@ -46,11 +46,12 @@ def _cell(value: float | None) -> str:
 def write(results: Path, page: Path) -> None:
     """Fill in what was measured, and leave a picture for each figure in a folder beside the page."""
     document = json.loads(results.read_text(encoding="utf-8"))
+    events = int(document["machine"]["arguments"]["events"])
     text = fill(page.read_text(encoding="utf-8"), "machine", machine_line(document["machine"]))
     for details in (r["details"] for r in document["results"] if "figure" in r["details"]):
         picture = page.parent / PICTURES / f"patterns-{details['figure']:02d}.png"
         save_figure(details, picture)
-        text = fill(text, f"figure {details['figure']}", block(details, f"{PICTURES}/{picture.name}"))
+        text = fill(text, f"figure {details['figure']}", block(details, f"{PICTURES}/{picture.name}", events))
     page.write_text(text, encoding="utf-8")
 
 
@@ -64,13 +65,17 @@ def fill(text: str, mark: str, body: str) -> str:
 
 def machine_line(machine: dict[str, Any]) -> str:
     size = f"{machine['cores']} cores, {machine['memory_gib']:g} GiB"
-    rows = int(machine["arguments"]["events"])
-    return f"Measured on {machine['cpu']}, {size}, load before the run {machine['load_before']:.1f}; {rows:,} rows in each run."
+    return f"Measured on {machine['cpu']}, {size}; {machine['load_before']:.0f} other processes wanted to run when it began."
 
 
-def block(details: dict[str, Any], picture: str) -> str:
+def block(details: dict[str, Any], picture: str, events: int) -> str:
     """The picture of a figure and its numbers."""
     headings, rows = grid(details)
-    lines = [f"![{details['title']}]({picture})", "", f"y is {' and '.join(LABELS[m] for m in panels(details))}.", ""]
+    lines = [
+        f"![{details['title']}]({picture})",
+        "",
+        f"y is {', '.join(LABELS[m] for m in panels(details))}; {events:,} rows in each run.",
+        "",
+    ]
     lines += ["| " + " | ".join(cells) + " |" for cells in (headings, ["---:"] * len(headings), *rows)]
     return "\n".join(lines)

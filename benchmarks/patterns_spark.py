@@ -18,6 +18,9 @@ import pyarrow.parquet as pq
 from rich.table import Table
 
 from headrace.generate import events
+from headrace.runtime.events import RowsEvent
+from headrace.spark.run import start_run
+from headrace.sql import parse_script
 
 from . import command, engine
 from .patterns_count import count_by_hand
@@ -28,7 +31,7 @@ from .rivals.spark_native import run_to_end
 if TYPE_CHECKING:
     import argparse
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 SLICES = 20
 STRATEGIES = (Strategy.AGGRESSIVE, Strategy.CONSERVATIVE, Strategy.KSLACK)
@@ -83,7 +86,7 @@ def script(run: Run, folder: Path) -> str:
 def one(log: command.Log, spark: SparkSession, run: Run, folder: Path, slices: np.ndarray) -> Result:
     """Once with the results kept, to hold them against a count by hand, and then timed."""
     sql = script(run, folder)
-    sign, emitted, ids = collect(engine.results(spark, sql))
+    sign, emitted, ids = collect(spark, sql)
     latest = slices[ids.max(axis=1)] if len(ids) else emitted
     wanted, found = count_by_hand(run), int(sign.sum())
     if found != wanted:
@@ -99,23 +102,25 @@ def one(log: command.Log, spark: SparkSession, run: Run, folder: Path, slices: n
     return Result(result.name, result.rows, result.seconds, {**result.details, **details})
 
 
-def collect(frame: DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def collect(spark: SparkSession, sql: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of every change: its sign, the batch that gave it (SLICES: the end of input), the ids."""
-    sign: list[np.ndarray] = []
-    batch: list[np.ndarray] = []
-    ids: list[np.ndarray] = []
-
-    def add(rows: DataFrame, number: int) -> None:
-        found = rows.toPandas()
-        op = found.pop("_op") if "_op" in found else None
-        sign.append(np.ones(len(found), np.int8) if op is None else np.where(op == "-", -1, 1).astype(np.int8))
-        batch.append(np.full(len(found), min(number, SLICES)))
-        ids.append(found.to_numpy(np.int64).reshape(len(found), -1))
-
-    with tempfile.TemporaryDirectory(prefix="headrace-check-") as checkpoint:
-        writer = frame.writeStream.foreachBatch(add).option("checkpointLocation", checkpoint).trigger(availableNow=True)
-        writer.start().awaitTermination()
+    running = start_run(spark, parse_script(sql), {}, options={"maxFilesPerTrigger": "1"})
+    found: list[RowsEvent] = []
+    done = False
+    while not done:
+        done = running.done  # asked first: what is polled after this is all there is
+        found += (event for event in running.poll(0.2) if isinstance(event, RowsEvent))
+    running.wait(0)
+    sign = [signs(event) for event in found]
+    batch = [np.full(e.rows.num_rows, min(e.batch_id or 0, SLICES)) for e in found]
+    ids = [np.column_stack([e.rows.column(c).to_numpy() for c in e.columns if c != "_op"]) for e in found]
     return np.concatenate(sign), np.concatenate(batch), np.concatenate(ids)
+
+
+def signs(event: RowsEvent) -> np.ndarray:
+    if "_op" not in event.columns:
+        return np.ones(event.rows.num_rows, np.int64)
+    return np.where(np.array(event.rows.column("_op").to_pylist()) == "-", -1, 1)
 
 
 def shown(results: list[Result]) -> Table:
