@@ -1,4 +1,4 @@
-"""Every case of tests/queries on Spark. The cases of a folder run together as one script, because a run costs seconds.
+"""Every case of tests/queries on Spark. Some cases of a folder run together as one script, because a run costs seconds.
 
 `HEADRACE_ALONE=1` runs each case by itself.
 """
@@ -15,6 +15,7 @@ from case_driver import Placed, run_cases
 from headrace.testing.cases import check_end, read_case
 
 FOLDER = Path(__file__).parents[1] / "queries"
+TOGETHER = 1 if os.environ.get("HEADRACE_ALONE") else 10
 FILES = [path for path in sorted(FOLDER.glob("*/*.case")) if "spark" not in read_case(path).left_out]
 
 
@@ -38,9 +39,9 @@ def ran(spark, tmp_path_factory):
 
     def get(name: str) -> Placed:
         if name not in done:
-            alone = os.environ.get("HEADRACE_ALONE")
-            together = [p for p in FILES if name_of(p) == name or (not alone and name_of(p).split("/")[0] == name.split("/")[0])]
-            cases = {name_of(p): read_case(p) for p in together}
+            folder = [p for p in FILES if p.parent.name == name.split("/")[0]]
+            first = [name_of(p) for p in folder].index(name) // TOGETHER * TOGETHER
+            cases = {name_of(p): read_case(p) for p in folder[first : first + TOGETHER]}
             done.update(run_cases(spark, cases, tmp_path_factory.mktemp("cases")))
         return done[name]
 

@@ -206,6 +206,12 @@ class Search:
         return groups.members(self.check, state, self.program, self.words, self._groups[place], sequences)
 
 
+@lru_cache(maxsize=256)
+def search_of(spec: Sequencing, grouped: bool = False) -> Search:
+    """The search for a pattern: one for all buckets of a process, because it takes its time to make."""
+    return Search(spec, grouped)
+
+
 def _bits(numbers: set[int]) -> int:
     return sum(1 << i for i in numbers)
 

@@ -15,7 +15,7 @@ import numpy as np
 from headrace.kernels import stacks
 from headrace.kernels.codes import NULL
 from headrace.operators.events import Events
-from headrace.operators.sequences import Search
+from headrace.operators.sequences import search_of
 from headrace.plan.query import Emit
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.runtime.grouping import Grouping
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from headrace.runtime.tables import KeyTable
     from headrace.stages.pattern_program import PatternProgram, Sequencing
     from headrace.stages.program import Stage
+
+PATIENCE = 4  # events are looked through for what can go when one in so many is new; 0: always
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class Matching:
         """Nothing has come."""
         self.stage, self.spec, self.layout, self.tables = stage, spec, layout, tables
         self.groups = {p.query: [Grouping(stage, g, layout, tables) for g in p.groups] for p in stage.patterns}
-        self.search = Search(spec, grouped=any(p.groups for p in self._emits(Emit.CHANGES)))
+        self.search = search_of(spec, grouped=any(p.groups for p in self._emits(Emit.CHANGES)))
         self.events = Events(self.search)
         self.kept = Kept(layout, store, cache, owner, chunk_rows, 0, places=3)
         self.number = np.zeros(0, np.int64)  # per event: that of its row in `kept`, -1 while it is open
@@ -69,7 +71,7 @@ class Matching:
         self.told = Held.none(n, 1)  # CHANGES: results that are told when the clock is past the end of their window
         self.final = Held.none(n, len(self.watches))  # FINAL: results that something may still undo
         self.ready = Ready()  # IN ORDER: final results that wait for those before them
-        self.patience = 4  # events are looked through when one in so many is new; 0: always
+        self.patience = PATIENCE
         self._fresh = 0
 
     @property

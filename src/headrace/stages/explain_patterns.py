@@ -243,7 +243,8 @@ def _pogs(streams: tuple[Stream, ...], past: str = "") -> str:
 def _promise(stream: Stream) -> str:
     """Where the POGs of a stream come from."""
     if stream.punctuated:
-        return "from its punctuation" + (f", and from DELAY {format_duration(stream.delay)}" if isinstance(stream.delay, int) else "")
+        delay = stream.delay
+        return "from its punctuation" + (f", and from DELAY {format_duration(delay)}" if isinstance(delay, int) else "")
     match stream.delay:
         case 0:
             return "it is in order: DELAY 0"

@@ -36,7 +36,7 @@ BETWEEN = (
 )  # fmt: skip
 AMONG = ("{0}_zone + {1}_zone > {2}_zone", "{0}_id = {1}_id OR {1}_id = {2}_id", "{0}_zone BETWEEN {1}_zone AND {2}_zone")
 CALLS = (("COUNT", None), ("COUNT", "x"), ("SUM", "zone"), ("SUM", "x"), ("MIN", "x"), ("MAX", "at"), ("FIRST", "id"),
-         ("LAST", "zone"), ("AVG", "zone"))  # fmt: skip
+         ("LAST", "zone"), ("AVG", "zone"), ("VARIANCE", "x"), ("COUNT_DISTINCT", "x"), ("COUNT_DISTINCT", "id"))  # fmt: skip
 SINGLE, NEGATED, REPEATED = "single", "negated", "repeated"
 
 
