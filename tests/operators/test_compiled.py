@@ -309,6 +309,8 @@ def test_agrees_with_duckdb(sql, rows):
     expected = evaluate([Expr.of(sql.replace("a.", "a_").replace("b.", "b_"))], schema, rows)
     for row, (value,) in zip(rows, expected, strict=True):
         found = read([(name, kind, cell) for (name, kind), cell in zip(COLUMNS, row, strict=True)])
+        if "SIGN" in sql and found != found:
+            continue  # the sign of NaN is NaN in Spark, and 0 in DuckDB
         assert alike(found, value), f"{found} instead of {value} at {row}"
 
 

@@ -12,7 +12,7 @@ from sql_golden import PRELUDE, load
 from headrace.sql import SqlError, parse_script
 
 SEED = int(os.environ.get("HEADRACE_FUZZ_SEED", "2024"))
-ROUNDS = int(os.environ.get("HEADRACE_FUZZ_ROUNDS", "2500"))
+ROUNDS = int(os.environ.get("HEADRACE_FUZZ_ROUNDS", "1500"))
 GOOD = [sql for sql, _ in load("plans.txt")]
 PIECES = re.compile(r"\s+|\w+|'[^']*'|.", re.S)
 WORDS = [
