@@ -12,9 +12,14 @@ CREATE SCHEMA reading (book STRING, reader INT, at TIMESTAMP, pog TIMESTAMP);
 
 -- The antennas send what they read within six minutes. Those of the tills also say up to when they have sent everything.
 CREATE STREAM shelf reading SOURCE FILE('{READINGS}/shelf') TIMESTAMP BY at DELAY 6 MINUTES;
+
 CREATE STREAM exit reading SOURCE FILE('{READINGS}/exit') TIMESTAMP BY at DELAY 6 MINUTES;
-CREATE STREAM checkout reading SOURCE FILE('{READINGS}/checkout')
-  TIMESTAMP BY at DELAY 6 MINUTES PUNCTUATED BY pog;
+
+CREATE STREAM checkout reading
+  SOURCE FILE('{READINGS}/checkout')
+  TIMESTAMP BY at
+  DELAY 6 MINUTES
+  PUNCTUATED BY pog;
 
 -- Aggressive: an alarm at once, and an apology if the book was paid for after all.
 EVENT SEQ(shelf s, !(checkout c), exit e)

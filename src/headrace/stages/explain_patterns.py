@@ -84,12 +84,10 @@ def _gap(node: Pattern, i: int) -> str:
 
 
 def _implied(node: Pattern) -> list[str]:
-    """NEXT MATCH and STRICT are negations too, and so is it that a group has all events that fit."""
-    names = [node.places[p].name for p in node.positive]
-    inside = zip(names, node.positive[1:-1], strict=False)
-    groups = [f"{node.places[p].name}+ begins with the first that fits behind {a}" for a, p in inside if node.places[p].repeated]
+    """NEXT MATCH and STRICT are negations too."""
     if node.selection is Selection.ANY or len(node.positive) < 2:
-        return groups
+        return []
+    names = [node.places[p].name for p in node.positive]
     if node.selection is Selection.NEXT:
         return [f"NEXT MATCH: no other event that fits as {b} between {a} and {b}" for a, b in pairwise(names)]
     same = " of the same key" if node.keys else ""
