@@ -50,7 +50,9 @@ def test_oracle(path):
 def test_local(path):
     case = read_case(path)
     check_engine(case, local_engine)
-    check_query(case.script, case.batches, local_engine, buckets=(3,), recuts=0 if "patterns" in path.parent.name else 1, losses=False)
+    check_query(
+        case.script, case.batches, local_engine, buckets=(3,), recuts=0 if "patterns" in path.parent.name else 1, losses=False
+    )
 
 
 def test_every_aggregate_over_every_window_at_every_level():
