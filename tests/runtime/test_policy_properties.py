@@ -11,8 +11,11 @@ from unittest.mock import patch
 from hypothesis import HealthCheck, given, settings
 
 from headrace.operators.slices import Slices
+from headrace.oracle.admission import Arrival, Batch
+from headrace.sql import parse_script
 from headrace.testing.conformance import check_query
 from headrace.testing.local import local_engine
+from headrace.testing.rows import from_micros
 from headrace.testing.strategies import Case, policy_cases, shared_looks
 
 RELAXED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example, HealthCheck.filter_too_much]
@@ -29,3 +32,11 @@ def test_windows_of_every_policy(case: Case):
 def test_windows_of_several_lengths_that_share_slices(case: Case):
     with patch.object(Slices, "page", 3):  # so that a few cells already lie in several pages, and are moved together
         check_query(case.script, case.batches, local_engine, buckets=(3, 1), restarts=(1, 3), recuts=1, losses=False)
+
+
+def test_a_distance_that_overflows_is_no_distance():
+    sql = """CREATE STREAM s (at TIMESTAMP, shop INT) SOURCE FILE('s.csv') TIMESTAMP BY at DELAY 1 SECOND;
+             SELECT COUNT(*) AS n, MAX(shop) AS top FROM s [DELTA 10 ON ABS(shop - first.shop)] INTO o;"""
+    shops = (-(2**31), 5, -(2**31) + 20, 2**31 - 1, 7)
+    rows = [Arrival((from_micros(i * 1_000_000), shop)) for i, shop in enumerate(shops)]
+    check_query(parse_script(sql), [Batch(0, {"s": rows[:3]}), Batch(1, {"s": rows[3:]})], local_engine, buckets=(1,), recuts=1)

@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from headrace.errors import DataError
 from headrace.oracle.admission import Key
 from headrace.oracle.calls import Call, groups
 from headrace.oracle.ties import group_places, mixed
@@ -317,7 +318,7 @@ class _Reports:
 
 
 def delta_of(expr: Expr, schema: Schema, first: Row, row: Row) -> float | None:
-    """The distance of a row from the first of its window; in the expression the first is called `first`."""
+    """The distance of a row from the first of its window; in the expression the first is called `first`. An overflow is NULL."""
     names = {f.name.lower(): f"first_{f.name}" for f in schema.fields}
     tree = expr.tree
     for column in tree.find_all(exp.Column):
@@ -325,7 +326,12 @@ def delta_of(expr: Expr, schema: Schema, first: Row, row: Row) -> float | None:
             column.set("this", Expr.column(names[column.name.lower()]).tree.this)
             column.set("table", None)
     both = Schema(schema.fields + tuple(Field(names[f.name.lower()], f.type) for f in schema.fields))
-    ((value,),) = evaluate((Expr.of(f"CAST({Expr.of(tree)} AS DOUBLE)"),), both, [(*row, *first)])
+    try:
+        ((value,),) = evaluate((Expr.of(f"CAST({Expr.of(tree)} AS DOUBLE)"),), both, [(*row, *first)])
+    except DataError as error:
+        if "Overflow" not in str(error):
+            raise
+        return None
     return value
 
 
