@@ -1,7 +1,7 @@
 """Which events can be let go (001 VI, algorithms 1 and 2): those that go with nothing that is there or may still come.
 
 Frontiers say what may still come: none before them. Events are looked at key by key. Two keys whose hash is the same are looked
-at together, which only keeps more.
+at together, which only keeps more. Of events outside memory only the time of the newest is known: those may be of any kind.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _first_from(rows: np.ndarray, chain: np.ndarray, start: int, stop: int, time
     return chain[low - 1] if low > start else NONE
 
 
-@nb.njit(s.boolean(GRID, s.ints, s.ints, s.ints, s.ints, s.integer, s.integer, s.integer), cache=True)
+@nb.njit(s.boolean(GRID, s.ints, s.ints, s.ints, s.ints, s.integer, s.integer, s.integer, s.integer), cache=True)
 def _can_match(
     rows: np.ndarray,
     chain: np.ndarray,
@@ -49,6 +49,7 @@ def _can_match(
     positive: np.ndarray,
     frontier: np.ndarray,
     within: int,
+    outside: int,
     at: int,
     row: int,
 ) -> bool:
@@ -61,7 +62,7 @@ def _can_match(
     taken = NONE
     for q in range(at):
         place = positive[q]
-        if frontier[place] <= time:
+        if frontier[place] <= time or time - within <= outside:
             continue
         start, stop = ends[place], ends[place + 1]
         found = _first_from(rows, chain, start, stop, time - within)
@@ -82,7 +83,7 @@ def _can_match(
     return True
 
 
-@nb.njit(s.boolean(GRID, s.ints, s.ints, s.ints, s.ints, s.integer, s.integer, s.integer), cache=True)
+@nb.njit(s.boolean(GRID, s.ints, s.ints, s.ints, s.ints, s.integer, s.integer, s.integer, s.integer), cache=True)
 def _can_forbid(
     rows: np.ndarray,
     chain: np.ndarray,
@@ -90,12 +91,13 @@ def _can_forbid(
     positive: np.ndarray,
     frontier: np.ndarray,
     within: int,
+    outside: int,
     gap: int,
     row: int,
 ) -> bool:
     """Whether a row may lie in this gap of a sequence."""
     time = rows[row, TS]
-    if gap > 0 and frontier[positive[gap - 1]] > time:
+    if gap > 0 and frontier[positive[gap - 1]] > time and time - within > outside:
         place = positive[gap - 1]
         found = _first_from(rows, chain, ends[place], ends[place + 1], time - within)
         if found == NONE or not before(rows, found, row):
@@ -108,15 +110,16 @@ def _can_forbid(
     return True
 
 
-@nb.njit(s.integer(STACKS, s.ints, s.ints, GRID, s.ints, s.integer, s.integer, s.FLAGS, s.INTS), cache=True)
+@nb.njit(s.integer(STACKS, s.ints, s.ints, GRID, s.ints, s.integer, s.integer, s.integer, s.FLAGS, s.INTS), cache=True)
 def purgeable(
     stacks: Stacks, base: np.ndarray, positive: np.ndarray, negations: np.ndarray, frontier: np.ndarray, within: int, oldest: int,
-    seen: np.ndarray, out: np.ndarray,
+    outside: int, seen: np.ndarray, out: np.ndarray,
 ) -> int:  # fmt: skip
     """Write the rows that can go to `out`, and give how many they are.
 
     `base` is the index of every place (the last: that of any row, NONE if there is none) that has nothing but the key, `frontier`
-    that of every place, `oldest` the time before which no row is needed. `seen` is one flag per row, all false.
+    that of every place, `oldest` the time before which no row is needed, `outside` that of the newest row outside memory. `seen`
+    is one flag per row, all false.
     """
     rows, places = stacks.rows, len(base) - 1
     chain, ends, count = np.empty(64, np.int64), np.zeros(places + 2, np.int64), 0
@@ -142,11 +145,12 @@ def purgeable(
             if rows[row, TS] >= oldest:
                 for q in range(len(positive)):
                     if not needed and (rows[row, BITS] >> positive[q]) & 1:
-                        needed = _can_match(rows, chain, ends, positive, frontier, within, q, row)
+                        needed = _can_match(rows, chain, ends, positive, frontier, within, outside, q, row)
                 for g in range(len(negations)):
                     place = negations[g, N_PLACE]
                     if not needed and (rows[row, BITS] >> (place if place != NONE else places)) & 1:
-                        needed = _can_forbid(rows, chain, ends, positive, frontier, within, negations[g, N_GAP], row)
+                        gap = negations[g, N_GAP]
+                        needed = _can_forbid(rows, chain, ends, positive, frontier, within, outside, gap, row)
             if not needed:
                 out[count] = row
                 count += 1

@@ -3,6 +3,9 @@
 A search begins at one row and binds the other places one by one, forward first, then backward, each candidate behind or before
 its bound neighbour and inside the window. Conditions are tested as soon as the last of their events is bound. A negation without
 conditions cuts the walk short: nothing on the other side of the nearest forbidding row can be taken.
+
+Rows may also lie outside memory (001, VIII), all of them before all that are here. A search then gives, beside whole sequences,
+also their ends, which rows from outside may complete: the places that are not bound are NONE.
 """
 
 from __future__ import annotations
@@ -40,6 +43,8 @@ AT, WAY, INDEX, CONDITIONS, TESTED, PROBE = range(6)
 # Columns of `negations`: place, gap, index, conditions, whether only the key decides, the positive place whose words it borrows,
 # the place at which a row that fits, and meets the conditions there, does not forbid, where the index has its words.
 N_PLACE, N_GAP, N_INDEX, N_CONDITIONS, N_FREE, N_LENDER, N_UNLESS, N_PROBE = range(8)
+# What is known about a sequence that was found.
+SIGN, ROOT, START, MOMENT, ABOUT = range(5)
 
 
 class Program(NamedTuple):
@@ -114,7 +119,7 @@ def _give_back(stacks: Stacks, program: Program, bound: Bound, negation: np.ndar
 
 
 @nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True)
-def _is_forbidden(check: Any, stacks: Stacks, program: Program, bound: Bound, g: int, key: int) -> bool:
+def is_forbidden(check: Any, stacks: Stacks, program: Program, bound: Bound, g: int, key: int) -> bool:
     """Whether a row of negation g lies in its gap."""
     rows, negation, at = stacks.rows, program.negations[g], bound.row
     n, gap, j = len(at), negation[N_GAP], negation[N_INDEX]
@@ -191,7 +196,7 @@ def _holds(check: Any, stacks: Stacks, program: Program, bound: Bound, condition
         return False
     g = 0
     while tested >> g != 0:
-        if (tested >> g) & 1 and _is_forbidden(check, stacks, program, bound, g, key):
+        if (tested >> g) & 1 and is_forbidden(check, stacks, program, bound, g, key):
             return False
         g += 1
     return True
@@ -221,33 +226,65 @@ def _forbids_first(check: Any, stacks: Stacks, program: Program, bound: Bound, o
     return _forbids(check, stacks, program, bound, own, root)
 
 
-@nb.njit(nb.types.Tuple((GRID, s.integer))(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer, GRID, s.integer), cache=True)
-def _search(
-    check: Any, stacks: Stacks, program: Program, bound: Bound, start: int, root: int, out: np.ndarray, found: int
-) -> tuple[np.ndarray, int]:
-    """Add the sequences that a row is in at positive place `start`, or, from the number of positive places on, in the gap of."""
+@nb.njit(s.integer(PROGRAM, s.integer), cache=True)
+def _place_of(program: Program, start: int) -> int:
+    """The place as whose a search loads the words of its row; NONE if they are borrowed when all is bound."""
+    own = start - len(program.positive)
+    if own < 0:
+        return program.positive[start]
+    return program.negations[own, N_PLACE] if program.negations[own, N_LENDER] == NONE else NONE
+
+
+@nb.njit(s.integer(STACKS, PROGRAM, BOUND, s.integer, s.integer, s.ints), cache=True)
+def bind(stacks: Stacks, program: Program, bound: Bound, start: int, root: int, at: np.ndarray) -> int:
+    """A row at its place, and beside it what has been found already. Gives how many steps that were."""
+    place, done = _place_of(program, start), 0
+    bound.row[:] = at
+    if start < len(at):
+        bound.row[start] = root
+    for q in range(len(at)):
+        if at[q] != NONE and q != start:
+            load(stacks, program, bound, program.positive[q], at[q])
+            done += 1
+    if place != NONE:
+        load(stacks, program, bound, place, root)
+    return done
+
+
+SEARCH = nb.types.Tuple((GRID, s.integer))
+
+
+@nb.njit(SEARCH(GRID, s.integer, s.ints), cache=True)
+def _give(out: np.ndarray, found: int, at: np.ndarray) -> tuple[np.ndarray, int]:
+    if found == len(out):
+        out = np.concatenate((out, np.empty_like(out)))
+    out[found] = at
+    return out, found + 1
+
+
+SEARCHED = (CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer, s.integer, s.integer, GRID, s.integer)
+
+
+@nb.njit(SEARCH(*SEARCHED), cache=True)
+def search(
+    check: Any, stacks: Stacks, program: Program, bound: Bound, start: int, root: int, first: int, reach: int, out: np.ndarray,
+    found: int,
+) -> tuple[np.ndarray, int]:  # fmt: skip
+    """Add the sequences that a row is in at positive place `start`, or, from the number of positive places on, in the gap of.
+
+    It is bound already, as are the places of the steps before `first`. `reach` is the time of the newest row that is not here.
+    """
     rows, steps, at = stacks.rows, program.steps[start], bound.row
     n, key, depth, own = len(at), rows[root, KEY], program.counts[start], start - len(at)
-    at[:] = NONE
-    gap_of_root = program.negations[own, N_GAP] if own >= 0 else NONE
-    place_of_root = program.positive[start] if own < 0 else program.negations[own, N_PLACE]
-    if own < 0:
-        at[start] = root
-    elif program.negations[own, N_LENDER] != NONE:
-        place_of_root = NONE  # its words are borrowed when all is bound
-    if place_of_root != NONE:
-        load(stacks, program, bound, place_of_root, root)
+    gap_of_root, place_of_root = program.negations[own, N_GAP] if own >= 0 else NONE, _place_of(program, start)
     cursor, barrier = np.full(depth + 1, NONE, np.int64), np.full(depth + 1, NONE, np.int64)
     everything = (1 << program.forbidding) - 1
-    k, enter = 0, True
-    while k >= 0:
+    k, enter = first, True
+    while k >= first:
         if k == depth:
             fine = depth > 0 or _holds(check, stacks, program, bound, 0, everything, key)
             if fine and (own < 0 or _forbids_first(check, stacks, program, bound, own, root)):
-                if found == len(out):
-                    out = np.concatenate((out, np.empty_like(out)))
-                out[found] = at
-                found += 1
+                out, found = _give(out, found, at)
             k, enter = k - 1, False
             continue
         place, way, j = steps[k, AT], steps[k, WAY], steps[k, INDEX]
@@ -263,7 +300,10 @@ def _search(
             row = _behind(stacks, cursor[k], local, key, reference, rows[root, TS] + program.within, barrier[k])
         else:
             newest = root if gap_of_root == n or at[n - 1] == NONE else at[n - 1]
-            row = _ahead(stacks, cursor[k], local, key, reference, rows[newest, TS] - program.within, barrier[k])
+            earliest = rows[newest, TS] - program.within
+            if enter and barrier[k] == NONE and earliest <= reach:
+                out, found = _give(out, found, at)
+            row = _ahead(stacks, cursor[k], local, key, reference, earliest, barrier[k])
         at[place] = row
         if row == NONE:
             k, enter = k - 1, False
@@ -289,11 +329,13 @@ def nothing_bound(program: Program, stacks: Stacks, width: int) -> Bound:
     )
 
 
-@nb.njit(nb.types.Tuple((GRID, s.INTS))(CHECK, STACKS, PROGRAM, s.ints, s.ints, s.ints), cache=True)
+@nb.njit(nb.types.Tuple((GRID, GRID))(CHECK, STACKS, PROGRAM, s.ints, s.ints, s.ints, s.integer), cache=True)
 def change(
-    check: Any, stacks: Stacks, program: Program, words: np.ndarray, chosen: np.ndarray, sign: np.ndarray
+    check: Any, stacks: Stacks, program: Program, words: np.ndarray, chosen: np.ndarray, sign: np.ndarray, reach: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows come (sign > 0) and go, one after the other: the sequences that this makes (+1) and unmakes (-1), in that order.
+    """Rows come (sign > 0) and go, one after the other: the sequences that this makes and unmakes, in that order.
+
+    About each: +1 or -1, the row that the search began at and where, and how many rows had come and gone then.
 
     A row that comes at a negated place unmakes the sequences around it that nothing else forbids, one that goes makes them again.
     Sequences that have it in the group of a repeated place, and neither begin nor end there, change (0). `words` are those that
@@ -301,8 +343,8 @@ def change(
     """
     n, places = len(program.positive), len(program.word_place)
     out, found = np.empty((64, n), np.int64), 0
-    signs = np.empty(64, np.int64)
-    bound = nothing_bound(program, stacks, len(words))
+    about = np.empty((64, ABOUT), np.int64)
+    bound, nothing = nothing_bound(program, stacks, len(words)), np.full(n, NONE, np.int64)
     bound.words[:] = words
     for i in range(len(chosen)):
         row, comes = chosen[i], sign[i] > 0
@@ -315,10 +357,12 @@ def change(
                 if not (stacks.rows[row, BITS] >> (place if place != NONE else places)) & 1:
                     continue
                 was = found
-                out, found = _search(check, stacks, program, bound, start, row, out, found)
-                if len(out) > len(signs):
-                    signs = np.concatenate((signs, np.empty(len(out) - len(signs), np.int64)))
-                signs[was:found] = 0 if start >= n + program.forbidding else -1 if negative == comes else 1
+                bind(stacks, program, bound, start, row, nothing)
+                out, found = search(check, stacks, program, bound, start, row, 0, reach, out, found)
+                if len(out) > len(about):
+                    about = np.concatenate((about, np.empty((len(out) - len(about), ABOUT), np.int64)))
+                about[was:found, SIGN] = 0 if start >= n + program.forbidding else -1 if negative == comes else 1
+                about[was:found, ROOT], about[was:found, START], about[was:found, MOMENT] = row, start, i + phase
             if not comes and not negative:
                 unlink(stacks, row)
-    return out[:found], signs[:found]
+    return out[:found], about[:found]

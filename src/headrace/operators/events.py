@@ -7,6 +7,7 @@ import numpy as np
 from headrace.kernels import stacks
 from headrace.kernels.purging import purgeable
 from headrace.operators.sequences import Search
+from headrace.plan.time import START_OF_TIME
 
 
 class Events:
@@ -18,7 +19,7 @@ class Events:
         self.live = 0
         self._words = len(search.plan.vectors)
         self._rows = np.zeros((16, stacks.WORDS + self._words), np.int64)
-        self._links = np.full((16, 2 * max(1, 1 + int(search.indexes[:, stacks.LOCAL].max()))), stacks.NONE, np.int64)
+        self._links = np.full((16, search.links), stacks.NONE, np.int64)
         self._last = np.full((len(search.indexes), 32), stacks.NONE, np.int64)
         self._free = np.arange(15, -1, -1, dtype=np.int64)
         self.there = np.zeros(16, np.bool_)
@@ -33,17 +34,12 @@ class Events:
         """As the kernels take it."""
         return stacks.Stacks(self._rows, self._links, self._last, self.search.indexes)
 
-    def add(
-        self, keys: tuple[np.ndarray, ...], key: np.ndarray, bits: np.ndarray, words: np.ndarray, nulls: np.ndarray
-    ) -> np.ndarray:
+    def add(self, lines: np.ndarray) -> np.ndarray:
         """Make room for rows and give their numbers. They are not linked yet."""
-        n = len(key)
+        n = len(lines)
         self._grow(n)
         chosen, self._free = self._free[len(self._free) - n :][::-1].copy(), self._free[: len(self._free) - n]
-        for column, values in zip((stacks.TS, stacks.HIGH, stacks.LOW, stacks.SUB), keys, strict=True):
-            self._rows[chosen, column] = values
-        self._rows[chosen, stacks.KEY], self._rows[chosen, stacks.BITS], self._rows[chosen, stacks.NULLS] = key, bits, nulls
-        self._rows[chosen, stacks.WORDS :] = words
+        self._rows[chosen] = lines
         self.there[chosen] = True
         self.live += n
         return chosen
@@ -75,15 +71,30 @@ class Events:
         self.live -= len(chosen)
         self._free = np.concatenate((self._free, chosen))
 
-    def purge(self, frontier: np.ndarray, oldest: int) -> np.ndarray:
-        """Let go of all that can be in no sequence, nor forbid one, any more. `frontier` is that of every place."""
+    def purge(self, frontier: np.ndarray, oldest: int, outside: int = START_OF_TIME) -> np.ndarray:
+        """Let go of all that can be in no sequence, nor forbid one, any more. `frontier` is that of every place.
+
+        Events up to the time `outside` are not in memory.
+        """
         search, out = self.search, np.empty(self.live, np.int64)
         negations = search.program.negations[: search.program.forbidding]
         count = purgeable(
-            self.state, search.base, search.program.positive, negations, frontier, search.spec.within, oldest,
+            self.state, search.base, search.program.positive, negations, frontier, search.spec.within, oldest, outside,
             np.zeros(len(self._rows), np.bool_), out,
         )  # fmt: skip
         gone = out[:count]
         stacks.unlink_all(self.state, gone)
         self.free(gone)
         return gone
+
+
+def linked(search: Search, lines: np.ndarray, others: np.ndarray) -> stacks.Stacks:
+    """Rows in their order, linked by themselves, and behind them others that are in no chain."""
+    size = 32
+    while size < 2 * len(lines):
+        size *= 2
+    links = np.full((len(lines), search.links), stacks.NONE, np.int64)
+    last = np.full((len(search.indexes), size), stacks.NONE, np.int64)
+    state = stacks.Stacks(np.concatenate((lines, others)), links, last, search.indexes)
+    stacks.link_all(state, np.arange(len(lines)))
+    return state

@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.errors import QueryError
+from headrace.kernels import frames, stacks
 from headrace.kernels import members as groups
 from headrace.kernels import sequences as kernel
 from headrace.kernels import signatures as s
-from headrace.kernels import stacks
 from headrace.kernels.hashing import hash_columns
 from headrace.operators.compiled import Slot, compile_expression
+from headrace.plan.time import START_OF_TIME
 from headrace.stages.pattern_program import ANY_ROW
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ class Search:
         negations = [self._negation(negation) for negation in self._gaps]
         self._groups = {spec.positive[q]: self._group(q) for q in spec.repeated}
         self.indexes = self.plan.table()
+        self.links = 2 * (1 + int(self.indexes[:, stacks.LOCAL].max()))  # of every row
         room = self.indexes.shape[1]
         steps = np.zeros((len(starts), max(1, *(len(some) for some in starts)), kernel.PROBE + room), np.int64)
         for start, some in enumerate(starts):
@@ -197,9 +199,24 @@ class Search:
         every = [self.plan.indexes.get((p, ()), stacks.NONE) for p in range(self.plan.places + 1)]
         return np.array(every, np.int64)
 
-    def change(self, state: stacks.Stacks, rows: np.ndarray, sign: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows come and go: the sequences that this makes and unmakes, and those whose groups change."""
-        return kernel.change(self.check, state, self.program, self.words, rows, sign)
+    def change(
+        self, state: stacks.Stacks, rows: np.ndarray, sign: np.ndarray, outside: int = START_OF_TIME
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Rows come and go: the sequences that this makes and unmakes, those whose groups change, and what is known about each.
+
+        If there are rows outside memory, up to this time, also the ends of sequences that may have begun there.
+        """
+        return kernel.change(self.check, state, self.program, self.words, rows, sign, outside)
+
+    def extend(self, state: stacks.Stacks, ends: np.ndarray, about: np.ndarray, outside: int) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of sequences, taken further back: what they become, and of which of them."""
+        return frames.extend(self.check, state, self.program, self.words, ends, about, outside)
+
+    def forbidden(
+        self, state: stacks.Stacks, sequences: np.ndarray, moment: np.ndarray, rows: np.ndarray, sign: np.ndarray
+    ) -> np.ndarray:
+        """Which sequences a linked row forbids, as it was when so many of these rows had come and gone; the latest first."""
+        return frames.forbidden(self.check, state, self.program, self.words, sequences, moment, rows, sign)
 
     def members(self, state: stacks.Stacks, place: int, sequences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The events of a repeated place in every sequence: where they end in the list, and the list."""

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     Term = tuple[int, Expr]
 
 
+FRAMES = 8  # so many frames fill the memory that a pattern may use
+
+
 class Selection(Enum):
     """Which of the events that fit at a place are taken."""
 
@@ -55,6 +58,43 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Spill:
+    """Where a pattern has more events than memory is to hold, the oldest lie outside, in frames (001, VIII).
+
+    A late event whose window begins in a frame waits until `together` such events wait for it, or until the clock is `wait` past
+    the first of them; None: however long that takes, up to the time at which it is final.
+    """
+
+    memory: int  # events
+    together: int = 1
+    wait: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be."""
+        if self.memory < FRAMES:
+            raise QueryError(f"memory for {self.memory} events is not enough to work with", hint=f"give it at least {FRAMES}")
+        if self.together < 1:
+            raise QueryError(f"together = {self.together} waits for nothing", hint="1: late events do not wait")
+        if self.wait is not None and (self.wait <= 0 or self.together == 1):
+            raise QueryError("wait says how long late events wait for others at most", hint="give together, 2 or more, with it")
+
+    @property
+    def frame(self) -> int:
+        """How many events a frame has."""
+        return self.memory // FRAMES
+
+    @property
+    def room(self) -> int:
+        """How many events stay in memory: there is also one frame that is read back, and room for as many that are new."""
+        return self.memory - 2 * self.frame
+
+    def __str__(self) -> str:
+        """As in WITH."""
+        wait = "" if self.wait is None else f", wait = '{format_duration(self.wait)}'"
+        return f"memory = {self.memory}" + (f", together = {self.together}" if self.together > 1 else "") + wait
+
+
+@dataclass(frozen=True, slots=True)
 class Pattern:
     """Every choice of one event for each place that is not negated, in the total order, for which the conditions hold.
 
@@ -69,6 +109,7 @@ class Pattern:
     where: tuple[Expr, ...] = ()
     selection: Selection = Selection.ANY
     groups: tuple[tuple[str, Aggregate], ...] = ()
+    spill: Spill | None = None
     scope: Schema = field(init=False)
     schema: Schema = field(init=False)
 
@@ -77,6 +118,10 @@ class Pattern:
         _check_places(self.places)
         if self.within <= 0:
             raise QueryError("WITHIN must be longer than nothing", hint="for example WITHIN 5 MINUTES")
+        if self.spill is not None and any(p.repeated for p in self.places):
+            raise QueryError(
+                "the events of a repeated place are read together, so all are kept in memory", hint="leave memory out"
+            )
         columns = place_columns(self.places)
         scope = tuple(Field(columns[i][f.name], f.type) for i, p in enumerate(self.places) for f in p.input.schema.fields)
         object.__setattr__(self, "scope", Schema(scope))
@@ -161,7 +206,8 @@ class Pattern:
         where = f" WHERE {' AND '.join(map(str, self.where))}" if self.where else ""
         how = f" {self.selection.value}" if self.selection is not Selection.ANY else ""
         groups = "".join(f"; {name}: {call} AS {call.name}" for name, call in self.groups)
-        return f"Pattern ({', '.join(map(str, self.places))}){how}{where} WITHIN {format_duration(self.within)}{groups}"
+        spill = f" WITH ({self.spill})" if self.spill else ""
+        return f"Pattern ({', '.join(map(str, self.places))}){how}{where} WITHIN {format_duration(self.within)}{spill}{groups}"
 
 
 def place_columns(places: Several[Place]) -> tuple[dict[str, str], ...]:
@@ -186,9 +232,10 @@ def pattern(
     within: int,
     selection: Selection = Selection.ANY,
     groups: tuple[tuple[str, Aggregate], ...] = (),
+    spill: Spill | None = None,
 ) -> Pattern:
     """A sequence from conditions over `scope`, in any form: those on one event go to its place, equalities are closed."""
-    bare = Pattern(tuple(places), within, (), selection, groups)
+    bare = Pattern(tuple(places), within, (), selection, groups, spill)
     between: list[Expr] = []
     own: dict[int, list[Expr]] = {}
     for condition in dict.fromkeys(conditions):
@@ -200,7 +247,7 @@ def pattern(
             names = {new.lower(): Expr.column(old) for old, new in bare.columns[place].items()}
             own.setdefault(place, []).append(condition.substitute(names))
     done = tuple(replace(p, where=all_of((*p.conditions, *own.get(i, ())))) for i, p in enumerate(bare.places))
-    return Pattern(done, within, (*between, *_implied(between, bare)), selection, groups)
+    return Pattern(done, within, (*between, *_implied(between, bare)), selection, groups, spill)
 
 
 def _implied(conditions: list[Expr], bare: Pattern) -> list[Expr]:

@@ -85,6 +85,13 @@ class Held:
             left = np.flatnonzero(~np.isin(as_keys(self.sequences), as_keys(sequences)))
             self.sequences, self.until = self.sequences[left], self.until[left]
 
+    def rename(self, events: np.ndarray, ids: np.ndarray) -> None:
+        """These events are known by other numbers now."""
+        order = np.argsort(events)
+        place = np.minimum(events[order].searchsorted(self.sequences), max(len(events) - 1, 0))
+        known = events[order][place] == self.sequences if len(events) else np.zeros_like(self.sequences, np.bool_)
+        self.sequences = np.where(known, ids[order][place], self.sequences) if known.any() else self.sequences
+
     def release(self, passed: np.ndarray) -> np.ndarray:
         """Those whose times have all passed; `passed` is how far time is for each column."""
         done = (self.until < passed).all(axis=1)

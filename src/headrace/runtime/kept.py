@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.runtime.reservoir import Reservoir, join
+from headrace.runtime.reservoir import LARGEST, Reservoir, join
 from headrace.runtime.rows import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterator
 
-    from headrace.runtime.reservoir import ChunkCache, ChunkStore
+    from headrace.runtime.reservoir import ChunkCache, ChunkStore, Run
     from headrace.runtime.rows import Layout
 
 
@@ -41,13 +41,14 @@ class Kept:
     """Rows by number. Beside the columns of the layout, each has what stands for its order key: 63 bits, or more words."""
 
     def __init__(
-        self, layout: Layout, store: ChunkStore, cache: ChunkCache, owner: Hashable, chunk_rows: int, side: int, places: int = 1
-    ) -> None:
+        self, layout: Layout, store: ChunkStore, cache: ChunkCache, owner: Hashable, chunk_rows: int, side: int, places: int = 1,
+        largest: int = LARGEST,
+    ) -> None:  # fmt: skip
         """None yet."""
         self.layout = replace(layout, types=(*layout.types, *(np.int64,) * places))
         self.store = Striped(store, side)
-        self.reservoir = Reservoir(self.layout, self.store, cache, owner, chunk_rows)
-        self.oldest = 0
+        self.reservoir = Reservoir(self.layout, self.store, cache, owner, chunk_rows, largest)
+        self.oldest, self.places = 0, places
         self.compacted = 0  # how many rows were left when it was last written anew
 
     def append(self, rows: Rows, chosen: np.ndarray, *places: np.ndarray) -> None:
@@ -56,9 +57,10 @@ class Kept:
             none, columns = np.empty(0, np.int64), (*rows.columns, *places)
             self.reservoir.append(Rows(rows.ts[chosen], none, none, [c[chosen] for c in columns]))
 
-    def rows(self) -> tuple[np.ndarray, list[np.ndarray]]:
-        """All rows that are still wanted: times and columns."""
-        run = join(self.reservoir.between(self.oldest, self.reservoir.count), self.oldest, self.layout)
+    def rows(self, first: int | None = None, stop: int | None = None) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Rows by number, or all that are still wanted: times and columns."""
+        first = self.oldest if first is None else first
+        run = join(self.reservoir.between(first, self.reservoir.count if stop is None else stop), first, self.layout)
         return run.ts, run.columns
 
     def gather(self, number: np.ndarray, wanted: list[int], zone: Rows, places: np.ndarray) -> list[np.ndarray]:
@@ -68,17 +70,28 @@ class Kept:
         near = np.flatnonzero(number >= count)
         for column, w in zip(out, wanted, strict=True):
             column[near] = zone.columns[w][places[number[near] - count]]
-        far = np.flatnonzero(number < count)
-        far = far[np.argsort(number[far], kind="stable")]
-        at = 0
-        while at < len(far):
-            run = self.reservoir.around(int(number[far[at]]))
-            stop = int(number[far].searchsorted(run.first + len(run.ts)))
-            here = far[at:stop]
+        for here, run in self._far(number, np.flatnonzero(number < count)):
             for column, w in zip(out, wanted, strict=True):
                 column[here] = run.columns[w][number[here] - run.first]
-            at = stop
         return out
+
+    def keys(self, number: np.ndarray) -> list[np.ndarray]:
+        """The times and the places of rows by number."""
+        out = [np.empty(len(number), np.int64) for _ in range(1 + self.places)]
+        for here, run in self._far(number, np.arange(len(number))):
+            for values, column in zip(out, (run.ts, *run.columns[len(run.columns) - self.places :]), strict=True):
+                values[here] = column[number[here] - run.first]
+        return out
+
+    def _far(self, number: np.ndarray, which: np.ndarray) -> Iterator[tuple[np.ndarray, Run]]:
+        """Some rows by number: where they are asked for, with the chunk they are in; each chunk once."""
+        which = which[np.argsort(number[which], kind="stable")]
+        at = 0
+        while at < len(which):
+            run = self.reservoir.around(int(number[which[at]]))
+            stop = int(number[which].searchsorted(run.first + len(run.ts)))
+            yield which[at:stop], run
+            at = stop
 
     def drop_before(self, row: int) -> list[list[np.ndarray]]:
         """Let go of the rows before this one. Gives their columns."""

@@ -2,7 +2,8 @@
 
 Events are linked as they come, late ones where they belong (operators/events), so a batch costs what it changes: a positive event
 finds the sequences that it is part of, a negated one those that it lies in. Final events are kept in the reservoir, open ones in
-the zone of the processor; what is linked is built again from both.
+the zone of the processor; what is linked is built again from both. Where memory has a bound, the oldest final events are only in
+the reservoir (frames).
 """
 
 from __future__ import annotations
@@ -18,15 +19,19 @@ from headrace.operators.events import Events
 from headrace.operators.sequences import search_of
 from headrace.plan.query import Emit
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
+from headrace.runtime.frames import Frames, as_id
 from headrace.runtime.grouping import Grouping
 from headrace.runtime.holding import Held, Ready, consolidate, watches
 from headrace.runtime.kept import Kept
-from headrace.runtime.showing import Results, Showing
+from headrace.runtime.reservoir import ChunkCache
+from headrace.runtime.showing import KEYS, Results, Showing
+from headrace.runtime.waiting import NEVER, Waiting, waits_on
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from headrace.runtime.reservoir import ChunkCache, ChunkStore
+    from headrace.plan.patterns import Spill
+    from headrace.runtime.reservoir import ChunkStore
     from headrace.runtime.rows import Layout, Rows
     from headrace.runtime.tables import KeyTable
     from headrace.stages.pattern_program import PatternProgram, Sequencing
@@ -62,7 +67,9 @@ class Matching:
         self.groups = {p.query: [Grouping(stage, g, layout, tables) for g in p.groups] for p in stage.patterns}
         self.search = search_of(spec, grouped=any(p.groups for p in self._emits(Emit.CHANGES)))
         self.events = Events(self.search)
-        self.kept = Kept(layout, store, cache, owner, chunk_rows, 0, places=3)
+        self.kept = self._reservoir(store, cache, owner, chunk_rows)
+        self.frames = Frames(self.search, self.kept, lambda first, stop: self._lines(_as_rows(*self.kept.rows(first, stop))))
+        self.waiting = Waiting(np.zeros(0, np.int64))
         self.number = np.zeros(0, np.int64)  # per event: that of its row in `kept`, -1 while it is open
         self.at = np.zeros(0, np.int64)  # per event of a batch: where its row is
         self.open = np.zeros(0, np.int64)  # per row of the zone: its event; -1 if it was let go
@@ -73,6 +80,12 @@ class Matching:
         self.ready = Ready()  # IN ORDER: final results that wait for those before them
         self.patience = PATIENCE
         self._fresh = 0
+
+    def _reservoir(self, store: ChunkStore, cache: ChunkCache, owner: Hashable, chunk_rows: int) -> Kept:
+        spill = self.spec.spill
+        if spill is None:
+            return Kept(self.layout, store, cache, owner, chunk_rows, 0, places=3)
+        return Kept(self.layout, store, ChunkCache(1), owner, spill.frame, 0, places=3, largest=1)
 
     @property
     def stored(self) -> int:
@@ -92,6 +105,8 @@ class Matching:
     def run(self, old: Rows, new: Rows, removed: np.ndarray, is_new: np.ndarray, final: int, passed: Passed) -> Results:
         """What leaves because of a batch, of which the first `final` rows are final now. Under K-slack only those have come."""
         come = is_new if self.spec.slack is None else np.arange(len(new)) < final
+        if self.spec.spill is not None:
+            come = self._taken(self.spec.spill, come, new, removed, is_new, passed)
         gone = self.open[removed]
         gone = gone[gone >= 0]
         chosen = self._add(new, np.flatnonzero(come))
@@ -100,34 +115,66 @@ class Matching:
         places[come] = chosen
         rows = np.concatenate((gone, chosen))
         signs = np.concatenate((np.full(len(gone), -1, np.int64), np.ones(len(chosen), np.int64)))
-        made, unmade, stayed = consolidate(*self.search.change(self.events.state, rows, signs))
+        found = self.search.change(self.events.state, rows, signs, self.frames.outside)
+        made, unmade, stayed = consolidate(*self.frames.complete(self.events, *found, rows, signs))
         out = self._out(made, unmade, stayed, Showing(self, new, places, old, removed, chosen, gone), passed)
         self.open = places
         self.events.free(gone)
         return out
 
+    def _taken(
+        self, spill: Spill, come: np.ndarray, new: Rows, removed: np.ndarray, is_new: np.ndarray, passed: Passed
+    ) -> np.ndarray:
+        """Which rows are taken in, of those that come and those that have waited: late ones may wait for a frame."""
+        since = self.waiting.moved(removed, is_new)
+        begins = new.ts - self.spec.within
+        since[come & (new.ts < passed.clock) & (begins <= self.frames.outside)] = passed.next_clock
+        must = new.ts < max(passed.final_before, *passed.sources)  # what is final must have been seen
+        stays = waits_on(spill, self.frames, since, begins, must, passed.next_clock)
+        come = (come | (since != NEVER)) & ~stays
+        since[~stays] = NEVER
+        self.waiting = Waiting(since)
+        return come
+
     def _add(self, rows: Rows, at: np.ndarray) -> np.ndarray:
         """Put rows into memory. Gives their numbers."""
-        n, some = len(at), rows.take(at)
+        chosen = self.events.add(self._lines(rows.take(at)))
+        if len(self.number) < len(self.events.rows):
+            self.number = np.concatenate((self.number, np.zeros(len(self.events.rows) - len(self.number), np.int64)))
+        self.number[chosen] = -1
+        self._fresh += len(at)
+        return chosen
+
+    def _lines(self, some: Rows) -> np.ndarray:
+        """Rows as the search has them."""
+        n = len(some)
         bits = np.full(n, 1 << len(self.spec.places), np.int64)
         for p, place in enumerate(self.spec.places):
             code = self.layout.codes[place.live]
             fits = np.ones(n, np.bool_) if code is None else some.columns[code] == 0
             bits |= fits.astype(np.int64) << p
         vectors = self.search.plan.vectors
-        words, nulls = np.zeros((n, len(vectors)), np.int64), np.zeros(n, np.int64)
+        out, nulls = np.empty((n, stacks.WORDS + len(vectors)), np.int64), np.zeros(n, np.int64)
         for i, vector in enumerate(vectors):
-            words[:, i] = some.columns[self.layout.values[vector][0]]
+            out[:, stacks.WORDS + i] = some.columns[self.layout.values[vector][0]]
             code = self.layout.codes[vector]
             if code is not None:
                 nulls |= (some.columns[code] >= NULL).astype(np.int64) << i
-        key = np.zeros(n, np.int64) if self.spec.key is None else some.columns[self.spec.key].astype(np.int64)
-        chosen = self.events.add((some.ts, some.high, some.low, _subs(some)), key, bits, words, nulls)
-        if len(self.number) < len(self.events.rows):
-            self.number = np.concatenate((self.number, np.zeros(len(self.events.rows) - len(self.number), np.int64)))
-        self.number[chosen] = -1
-        self._fresh += n
-        return chosen
+        key = np.zeros(n, np.int64) if self.spec.key is None else some.columns[self.spec.key]
+        columns = (some.ts, some.high, some.low, _subs(some), key, bits, nulls)
+        for at, values in zip((*KEYS, stacks.KEY, stacks.BITS, stacks.NULLS), columns, strict=True):
+            out[:, at] = values
+        return out
+
+    def keys(self, ids: np.ndarray) -> list[np.ndarray]:
+        """The order keys of events of sequences, in memory and outside."""
+        here = np.maximum(ids, 0)
+        out = [self.events.rows[here, column] for column in KEYS]
+        outside = np.flatnonzero(ids < 0)
+        if len(outside):
+            for values, found in zip(out, self.kept.keys(as_id(ids[outside])), strict=True):
+                values[outside] = found
+        return out
 
     def _out(self, made: np.ndarray, unmade: np.ndarray, stayed: np.ndarray, showing: Showing, passed: Passed) -> Results:
         out: Results = []
@@ -161,8 +208,7 @@ class Matching:
         if not self.watches:
             return made
         self.final.remove(unmade)
-        rows = self.events.rows
-        times = [self._ends(made) if w.at is None else rows[made[:, w.at], stacks.TS] for w in self.watches]
+        times = [self._ends(made) if w.at is None else self.keys(made[:, w.at])[0] for w in self.watches]
         self.final.add(made, np.stack(times, axis=1))
         alone = len(passed.sources) == 1  # then what comes at its frontier stands behind all that is there
         bounds = [
@@ -171,13 +217,14 @@ class Matching:
         return self.final.release(np.array(bounds, np.int64))
 
     def _ends(self, sequences: np.ndarray) -> np.ndarray:
-        return self.events.rows[sequences[:, 0], stacks.TS] + self.spec.within
+        return self.keys(sequences[:, 0])[0] + self.spec.within
 
     # ---- state ----------------------------------------------------------------------------------------------------
 
     def settle(self, rows: Rows, final: int, passed: Passed) -> list[list[np.ndarray]]:
         """The first rows are final; events that no result can need any more are gone. Gives the columns of rows that are."""
-        purged = self._purge(passed)
+        full = self.spec.spill is not None and self.events.live > self.spec.spill.room
+        purged = self._purge(passed, always=full)
         events = self.open[:final]
         there = np.flatnonzero(events >= 0)
         first = self.kept.reservoir.count
@@ -185,21 +232,43 @@ class Matching:
         self.number[events[there]] = first + np.arange(len(there))
         gone = [rows.slice(0, final).take(np.flatnonzero(events < 0)).columns] if len(there) < final else []
         self.open = self.open[final:]
-        return gone + self._forget() if purged else gone
+        self.waiting = Waiting(self.waiting.since[final:])
+        gone += self._forget(self._oldest(passed)) if purged else []
+        if self.spec.spill is not None:
+            self._spill(self.spec.spill)
+        return gone
 
-    def _purge(self, passed: Passed) -> bool:
-        if self.patience and self._fresh * self.patience < self.events.live:
+    def _oldest(self, passed: Passed) -> int:
+        """The time before which no event is needed."""
+        return END_OF_TIME if passed.frontier == END_OF_TIME else max(START_OF_TIME, passed.frontier - self.spec.within)
+
+    def _purge(self, passed: Passed, *, always: bool) -> bool:
+        if self.patience and not always and self._fresh * self.patience < self.events.live:
             return False
         self._fresh = 0
         frontier = [min(passed.sources[i] for i in place.sources) for place in self.spec.places]
-        oldest = max(START_OF_TIME, passed.frontier - self.spec.within)
-        oldest = END_OF_TIME if passed.frontier == END_OF_TIME else oldest
-        self.events.purge(np.array(frontier, np.int64), oldest)
+        self.events.purge(np.array(frontier, np.int64), self._oldest(passed), self.frames.outside)
         self.open[(self.open >= 0) & ~self.events.there[self.open]] = -1
         return True
 
-    def _forget(self) -> list[list[np.ndarray]]:
+    def _spill(self, spill: Spill) -> None:
+        """The oldest events leave memory, frame by frame, until there is room."""
+        while self.events.live > spill.room and self.frames.next_stop is not None:
+            self.frames.stop = self.frames.next_stop
+            live = np.flatnonzero(self.events.there)
+            leave = live[(self.number[live] >= 0) & (self.number[live] < self.frames.stop)]
+            stacks.unlink_all(self.events.state, leave)
+            self.events.free(leave)
+            for held in (self.told, self.final):
+                held.rename(leave, as_id(self.number[leave]))
+
+    def _forget(self, oldest_time: int) -> list[list[np.ndarray]]:
         """Rows of the reservoir whose events are gone."""
+        if len(self.frames):
+            gone = self.kept.drop_before(self.frames.first_from(oldest_time))
+            if len(self.frames):
+                return gone
+            return gone + self._forget(oldest_time)
         live = np.flatnonzero(self.events.there)
         number = self.number[live]
         live, number = live[number >= 0], number[number >= 0]
@@ -222,26 +291,29 @@ class Matching:
         there = np.flatnonzero(self.open >= 0)
         place[self.open[there]] = self.kept.reservoir.count - self.kept.oldest + there
         out = {f"pattern.{k}": v for k, v in self.kept.dump().items()} | {"pattern.fresh": self._fresh}
+        out |= {"pattern.stop": self.frames.stop, "pattern.since": self.waiting.since}
         for name, held in (("told", self.told), ("final", self.final)):
-            out |= {f"pattern.{name}": place[held.sequences], f"pattern.{name}_until": held.until}
+            rows = np.where(held.sequences < 0, as_id(held.sequences) - self.kept.oldest, place[np.maximum(held.sequences, 0)])
+            out |= {f"pattern.{name}": rows, f"pattern.{name}_until": held.until}
         return out | {f"ready.{k}": v for k, v in self.ready.dump().items()}
 
     def load(self, state: dict[str, Any], ready: dict[str, Any], zone: Rows) -> None:
         """What was dumped, after the tables and the zone are there."""
-        fresh = state.pop("fresh")
+        fresh, self.frames.stop, self.waiting = state.pop("fresh"), state.pop("stop"), Waiting(state.pop("since"))
         parts = {name: (state.pop(name), state.pop(f"{name}_until")) for name in ("told", "final")}
         self.kept.load(state)
         self.ready = Ready.load(ready)
-        ts, columns = self.kept.rows()
-        kept = _as_rows(ts, columns)
-        events = self._add(kept, np.arange(len(ts)))
+        first = max(self.kept.oldest, self.frames.stop)
+        kept = _as_rows(*self.kept.rows(first))
+        events = self._add(kept, np.arange(len(kept)))
         self.events.link(events)  # before more are added: making room links all that are there again
-        self.number[events] = self.kept.oldest + np.arange(len(ts))
+        self.number[events] = first + np.arange(len(kept))
         self.open = np.full(len(zone), -1, np.int64)
         if self.spec.slack is None:
-            self.open = self._add(zone, np.arange(len(zone)))
-            self.events.link(self.open)
-        events = np.concatenate((events, self.open))
+            there = np.flatnonzero(self.waiting.since == NEVER) if self.spec.spill is not None else np.arange(len(zone))
+            self.open[there] = self._add(zone, there)
+            self.events.link(self.open[there])
+        events = np.concatenate((as_id(np.arange(self.kept.oldest, first)), events, self.open))
         self._fresh = fresh
         for name, (places, until) in parts.items():
             setattr(self, name, Held(events[places].reshape(places.shape), until))

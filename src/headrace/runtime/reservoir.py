@@ -83,10 +83,12 @@ class Reservoir:
     """The final rows of a bucket."""
 
     def __init__(
-        self, layout: Layout, store: ChunkStore, cache: ChunkCache, owner: Hashable, chunk_rows: int = CHUNK_ROWS
-    ) -> None:
+        self, layout: Layout, store: ChunkStore, cache: ChunkCache, owner: Hashable, chunk_rows: int = CHUNK_ROWS,
+        largest: int = LARGEST,
+    ) -> None:  # fmt: skip
         """Empty; `owner` tells the chunks of this bucket from those of others in the cache."""
         self.layout, self.store, self.cache, self.owner, self.chunk_rows = layout, store, cache, owner, chunk_rows
+        self.largest = largest
         self.first = np.zeros(0, np.int64)  # per sealed chunk: number of its first row
         self.last_ts = np.zeros(0, np.int64)  # and time of its last row
         self.first_chunk = 0  # id of the oldest sealed chunk
@@ -110,7 +112,7 @@ class Reservoir:
         columns = [np.concatenate(pair) for pair in zip(self.open.columns, rows.columns, strict=True)]
         first, at = self.open.first, 0
         while len(ts) - at >= self.chunk_rows:
-            stop = min(len(ts), at + LARGEST * self.chunk_rows)  # a large batch makes few large chunks
+            stop = min(len(ts), at + self.largest * self.chunk_rows)  # a large batch makes few large chunks
             self._seal(first + at, ts[at:stop], [c[at:stop] for c in columns])
             at = stop
         self.open = Run(first + at, ts[at:], [c[at:] for c in columns])

@@ -13,6 +13,7 @@ from headrace.kernels import stacks
 from headrace.kernels.codes import NULL
 from headrace.kernels.hashing import pair_hashes, place_hashes
 from headrace.operators.metrics import MetricColumn, kept_to_arrow
+from headrace.runtime.frames import as_id
 from headrace.runtime.zone import empty_batch
 
 if TYPE_CHECKING:
@@ -66,8 +67,7 @@ class Showing:
         return [self._of(p, sequences, self._metrics(p, members), sign) for p in programs]
 
     def _of(self, program: PatternProgram, sequences: np.ndarray, metrics: list[MetricColumn], sign: int) -> tuple[str, Changes]:
-        rows = self.owner.events.rows
-        keys = [[rows[sequences[:, q], c] for c in KEYS] for q in range(sequences.shape[1])]
+        keys = [self.owner.keys(sequences[:, q]) for q in range(sequences.shape[1])]
         ts, high, low, sub = keys[-1]
         if len(keys) > 1:
             place = place_hashes(*keys[0])
@@ -117,8 +117,9 @@ class Showing:
         gone = owner.open[self.removed]
         there = np.flatnonzero(gone >= 0)
         at[gone[there]] = count + len(self.new) + there
-        number = owner.number[events]
-        return np.where(number >= 0, number, at[events])
+        here = np.maximum(events, 0)
+        number = np.where(events < 0, as_id(events), owner.number[here])
+        return np.where(number >= 0, number, at[here])
 
     def _gather(self, numbers: np.ndarray, wanted: list[int]) -> list[np.ndarray]:
         rows = self.new

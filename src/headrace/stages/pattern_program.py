@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.plan.expr import Expr
+from headrace.plan.patterns import Spill
 from headrace.plan.query import Emit
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class Sequencing:
     slack: int | None = None  # K: rows wait until the largest time of all sources is so far past them
     waits: tuple[int, ...] = ()  # which of the positive places have rows that may be taken back
     repeated: tuple[int, ...] = ()  # which of the positive places stand for a group: by its first row, at the end by its last
+    spill: Spill | None = None
 
     @property
     def trailing(self) -> bool:

@@ -120,7 +120,7 @@ def lower_pattern(query: Query, node: Pattern, needed: set[str], type_of: TypeOf
     low = Lowering(node, type_of, steady)
     keys = low.keys()
     slack = query.using is Using.KSLACK
-    apart = ("pattern", node.places, node.where, node.within, node.selection, slack)
+    apart = ("pattern", node.places, node.where, node.within, node.selection, slack, node.spill)
     builder = make(tuple(low.streams.values()), tuple(e for _, e in keys), apart)
     masks = [_place_masks(low, i, keys, builder) for i in range(len(node.places))]
     strict = node.selection is Selection.STRICT
@@ -213,6 +213,7 @@ def _sequencing(
         max(delays, default=0) if slack else None,
         waits=tuple(q for q, p in enumerate(positive) if low.takes_back(p)),
         repeated=tuple(q for q, p in enumerate(positive) if node.places[p].repeated),
+        spill=node.spill,
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from headrace.oracle.admission import Arrival, Batch
 from headrace.plan.aggregates import Aggregate, function
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Merge, Node, Project, Scan, WindowAggregate
-from headrace.plan.patterns import Pattern, Place, Selection, pattern
+from headrace.plan.patterns import Pattern, Place, Selection, Spill, pattern
 from headrace.plan.query import Emit, Query, Script, Using, has_window
 from headrace.plan.schema import Schema
 from headrace.plan.stream import Bound, FileSource, FrameSource, Stream, Unique
@@ -151,7 +151,8 @@ def patterns(dice: Dice, streams: Sequence[Stream], most: int = 5, derived: bool
         if kind == REPEATED
         for n in range(dice.pick(range(3)))
     )
-    return pattern(places, [Expr.of(c) for c in conditions], within, selection, groups)
+    spill = Spill(dice.pick((8, 8, 16))) if REPEATED not in what and chance(dice, 2) else None
+    return pattern(places, [Expr.of(c) for c in conditions], within, selection, groups, spill)
 
 
 def equalities(dice: Dice, column: str, singles: Sequence[str], others: Sequence[str]) -> list[str]:
