@@ -25,7 +25,8 @@ WORDS = [
     "DELTA", "SESSION", "LANDMARK", "FIXED", "SYSTEM", "BATCH BY", "WITH (", "profile = 'flink'", "ISTREAM", "DSTREAM", "first.",
     "JOIN", "LEFT JOIN", "FULL OUTER JOIN", "CROSS JOIN", "ON", "USING", "CREATE TABLE",
     "EVENT SEQ(", "SEQ", "EVENT", "!", "!(payments c)", "payments+ b", "+", "ANY MATCH", "NEXT MATCH", "STRICT", "WITHIN",
-    "RETURN", "USING KSLACK", "COUNT(b)", "COUNT(b.*)", "b.amount", "LAST(b.at)", "a.*",
+    "RETURN", "USING KSLACK", "WITH (memory = 100)", "memory", "together = 2",
+    "wait = 1 SECOND", "COUNT(b)", "COUNT(b.*)", "b.amount", "LAST(b.at)", "a.*",
     "MATCH_RECOGNIZE (", "MEASURES", "PATTERN (", "DEFINE", "A", "B+", "X*?", "{2}", "AFTER MATCH SKIP TO NEXT ROW", "PREV(",
     "A.amount",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from headrace.api.stream import Stream
 from headrace.api.texts import duration, read
 from headrace.errors import QueryError, unknown
 from headrace.plan.nodes import Scan
-from headrace.plan.patterns import Pattern, Place, Selection
+from headrace.plan.patterns import Pattern, Place, Selection, Spill
 from headrace.sql.bind_pattern import Drawn, place_of
 from headrace.sql.columns import project
 from headrace.sql.errors import Span, Text
@@ -70,6 +70,9 @@ def seq(
     where: str | None = None,
     select: str = "any",
     returns: str | Sequence[str] = "*",
+    memory: int | None = None,
+    together: int = 1,
+    wait: str | int | timedelta | None = None,
     **streams: Any,
 ) -> Stream:
     """Events that follow one another, the last no more than `within` after the first.
@@ -77,6 +80,8 @@ def seq(
     `where` are conditions over the columns of the events, such as `'s.id = e.id'`. `select` says which of the events that fit
     are taken: 'any' (every combination), 'next' (the first behind the one before it) or 'strict' (nothing in between).
     `returns` are the columns of a result: `['s.id', 'e.at - s.at AS dwell']`; `*` is all of them, as `s_id` and so on.
+    `memory` is how many events a bucket may have in memory; older ones lie outside. A late event that needs those waits until
+    `together` such events do, or `wait` has passed.
     """
     for given in events:
         if not isinstance(given, Event):
@@ -94,7 +99,9 @@ def seq(
         if alias is not None:
             raise said.error("a condition has no name", Span(0, len(where)))
         drawn.add(value, said)
-    node = project(columns, Span(0, len(text.sql)), drawn.node(duration(within, "within"), selection), drawn.shown(text), bound)
+    spill = _spill(memory, together, None if wait is None else duration(wait, "wait"))
+    found = drawn.node(duration(within, "within"), selection, spill)
+    node = project(columns, Span(0, len(text.sql)), found, drawn.shown(text), bound)
     return Stream(node, merge_frames(*(_stream(e.stream, streams).frames for e in events)))
 
 
@@ -107,6 +114,16 @@ def _stream(given: Stream | str, streams: Mapping[str, Any]) -> Stream:
     if not isinstance(found, Stream):
         raise QueryError(f"an event is of a stream, got {type(found).__name__}", hint="hr.stream(df, ..) makes one")
     return found
+
+
+def _spill(memory: int | None, together: int, wait: int | None) -> Spill | None:
+    if memory is not None:
+        return Spill(memory, together, wait)
+    if together != 1 or wait is not None:
+        raise QueryError(
+            "late events wait for what is outside memory, and everything is in it", hint="give memory=100_000, events"
+        )
+    return None
 
 
 def _columns(returns: str | Sequence[str]) -> tuple[Text, tuple[Item | Star, ...]]:

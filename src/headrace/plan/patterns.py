@@ -90,7 +90,7 @@ class Spill:
 
     def __str__(self) -> str:
         """As in WITH."""
-        wait = "" if self.wait is None else f", wait = '{format_duration(self.wait)}'"
+        wait = "" if self.wait is None else f", wait = {format_duration(self.wait)}"
         return f"memory = {self.memory}" + (f", together = {self.together}" if self.together > 1 else "") + wait
 
 
@@ -118,10 +118,8 @@ class Pattern:
         _check_places(self.places)
         if self.within <= 0:
             raise QueryError("WITHIN must be longer than nothing", hint="for example WITHIN 5 MINUTES")
-        if self.spill is not None and any(p.repeated for p in self.places):
-            raise QueryError(
-                "the events of a repeated place are read together, so all are kept in memory", hint="leave memory out"
-            )
+        if self.spill is not None:
+            check_spill(any(p.repeated for p in self.places))
         columns = place_columns(self.places)
         scope = tuple(Field(columns[i][f.name], f.type) for i, p in enumerate(self.places) for f in p.input.schema.fields)
         object.__setattr__(self, "scope", Schema(scope))
@@ -295,6 +293,12 @@ def _check_places(places: tuple[Place, ...]) -> None:
         raise QueryError("a pattern needs an event that must be there, once", hint="for example SEQ(a x, !(b y))")
     for one, other in pairwise(places):
         check_neighbours(one, other)
+
+
+def check_spill(repeated: bool) -> None:
+    """Refuse a bound on memory where events are read together."""
+    if repeated:
+        raise QueryError("the events of a repeated place are read together, so all are kept in memory", hint="leave memory out")
 
 
 def check_neighbours(one: Place, other: Place) -> None:

@@ -12,7 +12,7 @@ from headrace.errors import QueryError
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.joins import KEY_HINT, common_type
 from headrace.plan.nodes import Filter, Late, Rejected, children
-from headrace.plan.patterns import Pattern, Place, Selection, check_neighbours, pattern
+from headrace.plan.patterns import Pattern, Place, Selection, Spill, check_neighbours, pattern
 from headrace.plan.query import is_table
 from headrace.sql.bind_join import conjuncts
 from headrace.sql.columns import project
@@ -40,7 +40,7 @@ def bind_event(event: Event, catalog: Catalog, read: Callable[[From, Catalog], N
     if event.where:
         drawn.add(event.where, catalog.text)
     with catalog.text.at(event.within_span):
-        node = drawn.node(event.within, event.selection)
+        node = drawn.node(event.within, event.selection, event.spill)
     return project(event.items, event.span, node, drawn.shown(catalog.text), bound)
 
 
@@ -118,9 +118,9 @@ class Drawn:
         named = ((i, i.alias.text if i.alias else None) for i in items if isinstance(i, Item))
         return [(item, self.calls.bind(item.value, self.shown(text), name)) for item, name in named]
 
-    def node(self, within: int, selection: Selection) -> Node:
+    def node(self, within: int, selection: Selection, spill: Spill | None = None) -> Node:
         """The pattern, and above it the conditions on its results."""
-        node: Node = pattern(self.places, self.between, within, selection, tuple(self.calls.found))
+        node: Node = pattern(self.places, self.between, within, selection, tuple(self.calls.found), spill)
         for condition, value, text in self.after:
             self.shown(text).check_condition(condition, value, "WHERE", node.schema)
         above = all_of(tuple(condition for condition, _, _ in self.after))

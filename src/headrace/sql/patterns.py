@@ -10,6 +10,7 @@ from headrace.sql.errors import one_of
 from headrace.sql.expressions import scalar
 from headrace.sql.items import items
 from headrace.sql.sinks import ends
+from headrace.sql.spill import spill
 from headrace.sql.syntax import Element, Event, From, FromStream, Star
 from headrace.sql.tokens import is_name
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     Read = Callable[[Cursor], FromStream | Select | Event]
 
-CLAUSES = ("WHERE", "WITHIN", "RETURN", "EMIT", "INTO")
+CLAUSES = ("WHERE", "WITHIN", "RETURN", "WITH", "EMIT", "INTO")
 SELECTIONS = tuple(s.value for s in Selection)
 WITHIN_HINT = "WITHIN is needed: without it every event could still become part of a result, and none could ever be let go"
 SEQ_HINT = "for example EVENT SEQ(shelf s, !(checkout c), exit e) WHERE s.id = e.id WITHIN 5 HOURS RETURN s.id"
@@ -49,11 +50,12 @@ def pattern(cursor: Cursor, read: Read, prefix: IntoClause | None, *, nested: bo
     after = cursor.index
     returned = _returned(cursor)
     bare = cursor.index == after
+    memory = spill(cursor, any(e.repeated for e in elements))
     emits, target = ends(cursor, prefix, nested=nested)
-    seen = (not bare or emits or target, emits or nested, target or nested)
+    seen = (not bare or memory or emits or target, memory or emits or target, emits or nested, target or nested)
     _finish(cursor, nested=nested, still=[c for c, there in zip(CLAUSES[2:], seen, strict=True) if not there])
     selection = Selection(chosen) if chosen else Selection.ANY
-    return Event(elements, selection, where, within, within_span, returned, emits, target, cursor.since(start))
+    return Event(elements, selection, where, within, within_span, returned, emits, target, cursor.since(start), memory)
 
 
 def _sequence(cursor: Cursor, read: Read) -> tuple[Element, ...]:

@@ -10,7 +10,7 @@ from headrace.plan.query import Using
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from headrace.plan.patterns import Selection
+    from headrace.plan.patterns import Selection, Spill
     from headrace.plan.query import Emit, Sink
     from headrace.plan.stream import Bound, Source
     from headrace.sql.errors import Span
@@ -248,6 +248,7 @@ class Event:
     emit: EmitClause | None
     into: IntoClause | None
     span: Span
+    spill: Spill | None = None
 
 
 @dataclass(frozen=True, slots=True)

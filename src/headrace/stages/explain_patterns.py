@@ -16,7 +16,7 @@ from headrace.plan.time import format_duration
 if TYPE_CHECKING:
     from headrace.plan.expr import Expr
     from headrace.plan.nodes import Node
-    from headrace.plan.patterns import Pattern, Place
+    from headrace.plan.patterns import Pattern, Place, Spill
     from headrace.plan.stream import Stream
 
 WIDTH = 13  # of the names in front of facts
@@ -32,6 +32,7 @@ def pattern_lines(node: Pattern, emit: Emit, using: Using = Using.OPTIMISTIC) ->
     """How a pattern is found, the level of correctness that EMIT promises, and what must be known for it."""
     lines = _operators(node)
     lines += _fact("partitioned", [_partitioning(node)])
+    lines += _fact("memory", _memory(node.spill)) if node.spill is not None else []
     lines += _fact("level", [_level(node, emit, using)])
     lines += _fact("how", [STRATEGIES[emit, using] if _waits(node) or emit is not Emit.FINAL else "nothing can forbid a result"])
     return lines + _fact("must be known", _needs(node, emit, using))
@@ -154,6 +155,15 @@ def _partitioning(node: Pattern) -> str:
     return f"by hash of {said}: different keys run beside each other"
 
 
+def _memory(spill: Spill) -> list[str]:
+    """How many events are in memory, and who waits for those that are not."""
+    lines = [f"{spill.memory:,} events a bucket, beside those of one batch; older ones lie outside, in frames of {spill.frame:,}"]
+    if spill.together > 1:
+        wait = "" if spill.wait is None else f", or {format_duration(spill.wait)} have passed"
+        lines.append(f"a late event that needs a frame waits until {spill.together} need it{wait}, or until it is final")
+    return lines
+
+
 # What is promised, and what for it must be known
 
 
@@ -176,7 +186,8 @@ def _level(node: Pattern, emit: Emit, using: Using) -> str:
         case Emit.FINAL if not _waits(node):
             return "unsorted correctness (immediate, permanently valid, complete): a result is final at once"
         case Emit.CHANGES if retracts(node):
-            return "convergent unsorted correctness (immediate, eventually valid, complete)"
+            but = " over the events that do not wait for a frame" if node.spill is not None and node.spill.together > 1 else ""
+            return f"convergent unsorted correctness (immediate, eventually valid, complete){but}"
         case Emit.CHANGES:
             return "unsorted correctness (immediate, permanently valid, complete): no result is ever taken back"
         case Emit.FINAL:

@@ -112,6 +112,13 @@ class Lowering:
             found = [{every[i][s] for i in range(len(terms)) if s in self.sources(i)} for s in range(len(self.streams))]
             if all(len(one) == 1 for one in found):  # places that share a stream must agree
                 out.append((terms, tuple(one.pop() for one in found)))
+            elif self.node.selection is Selection.STRICT:
+                apart = next(one for one in found if len(one) > 1)
+                keys = " and ".join(sorted(map(str, apart)))
+                raise QueryError(
+                    f"STRICT lets nothing of the same key lie in between, and {keys} are different keys of one event",
+                    hint="compare what is the same at all places of a stream, or use NEXT MATCH",
+                )
         return tuple(out)
 
 

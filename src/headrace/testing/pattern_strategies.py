@@ -145,6 +145,8 @@ def patterns(dice: Dice, streams: Sequence[Stream], most: int = 5, derived: bool
         conditions += comparisons(dice, singles, others)
     within = dice.pick((10 * SECOND, 5 * SECOND, 10 * SECOND, 2 * SECOND, 5 * SECOND, SECOND, 20 * SECOND, 1))
     selection = dice.pick((Selection.ANY, Selection.ANY, Selection.NEXT, Selection.STRICT))
+    if any(isinstance(p.input, Project) for p in places) and selection is Selection.STRICT:
+        selection = Selection.NEXT  # what is the same key then is not always clear, and refused
     groups = tuple(
         (name, calls(dice, f"g{i}_{n}"))
         for i, (name, kind) in enumerate(zip(names, what, strict=True))

@@ -1,0 +1,195 @@
+"""Events of a pattern outside memory (001, VIII): the bound holds, nothing changes but when late events that wait are taken."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from headrace.oracle.admission import Arrival, Batch
+from headrace.plan.patterns import Pattern, Spill
+from headrace.runtime.waiting import NEVER
+from headrace.sql import parse_script
+from headrace.testing.conformance import check_query
+from headrace.testing.local import LocalEngine, local_engine
+from headrace.testing.pattern_strategies import seeded_pattern_case
+from headrace.testing.rows import from_micros
+
+UNIT = 1_000_000
+MEMORY = 64
+WINDOW = 20 * MEMORY  # an event a second
+
+
+def script(emit: str = "CHANGES", memory: str = f"WITH (memory = {MEMORY})", pattern: str = "a x, !(b y), c z"):
+    streams = "".join(
+        f"CREATE STREAM {t} (k INT, n INT, at TIMESTAMP) SOURCE FILE('{t}.csv') TIMESTAMP BY at DELAY 15 SECONDS; " for t in "abc"
+    )
+    own = "x.k = z.k AND x.n < z.n" + (" AND y.k = x.k AND y.n > x.n" if "b y" in pattern else "")
+    return parse_script(
+        f"{streams} EVENT SEQ({pattern}) WHERE {own} WITHIN {WINDOW} SECONDS RETURN x.k AS k, x.at AS first, z.at AS last "
+        f"{memory} EMIT {emit} INTO found;"
+    )
+
+
+def arrivals(count: int, seed: int = 1, late: int = 10) -> list[Batch]:
+    """An event a batch, of any of three types; some come late."""
+    dice = Random(seed)
+    times = sorted((n + (dice.randrange(late) if dice.random() < 0.3 else 0), n) for n in range(count))
+    return [Batch(i * UNIT, {dice.choice("abc"): [event(dice, at)]}) for i, (_, at) in enumerate(times)]
+
+
+def event(dice: Random, at: int) -> Arrival:
+    return Arrival((dice.randrange(40), dice.randrange(100), from_micros(at * UNIT)))
+
+
+def matching(engine: LocalEngine):
+    (processor,) = engine._processors.values()
+    return processor.matching
+
+
+def net(changes) -> Counter:
+    out: Counter = Counter()
+    for change in changes:
+        out[tuple(change.row)] += change.sign
+    assert all(n >= 0 for n in out.values()), "what is taken back was there"
+    return +out
+
+
+@pytest.mark.parametrize("emit", ["CHANGES", "FINAL", "FINAL IN ORDER", "FINAL IN ORDER USING KSLACK"])
+def test_memory_is_bounded_by_a_twentieth_of_the_window_and_the_output_is_the_same(emit):
+    small, large = LocalEngine(script(emit), 1), LocalEngine(script(emit, memory=""), 1)
+    peak = reference = said = 0
+    for batch in arrivals(2 * WINDOW):
+        found, wanted = small.push(batch)["found"], large.push(batch)["found"]
+        assert Counter(map(repr, found)) == Counter(map(repr, wanted))
+        said += len(found)
+        peak, reference = max(peak, matching(small).stored), max(reference, matching(large).stored)
+    frames = matching(small).frames
+    assert peak + frames.largest <= MEMORY
+    assert reference > 15 * MEMORY
+    assert frames.loads > 1000
+    assert said > 1000
+
+
+def test_what_is_outside_memory_is_let_go_with_age():
+    engine = LocalEngine(script(), 1)
+    most = 0
+    for batch in arrivals(4 * WINDOW):
+        engine.push(batch)
+        kept = matching(engine).kept
+        most = max(most, kept.reservoir.count - kept.reservoir.oldest)
+    assert most < 1.2 * WINDOW
+
+
+def test_a_restart_before_every_batch_changes_nothing_and_reads_only_what_is_in_memory():
+    plan = script("FINAL", pattern="a x, c z, !(b y)", memory="WITH (memory = 16)")
+    plan = replace(plan, queries=tuple(replace(q, node=_shorter(q.node)) for q in plan.queries))
+    whole, restarted = LocalEngine(plan, 1), LocalEngine(plan, 1)
+    said = 0
+    for batch in arrivals(400):
+        restarted = LocalEngine(plan, 1, restarted.save())
+        assert matching(restarted).stored <= 16
+        wanted = whole.push(batch)["found"]
+        assert restarted.push(batch)["found"] == wanted
+        said += len(wanted)
+    assert said > 5
+
+
+def _shorter(node):
+    if isinstance(node, Pattern):
+        return replace(node, within=100 * UNIT)
+    return replace(node, input=_shorter(node.input))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_patterns_with_hardly_any_memory(seed):
+    case = seeded_pattern_case(seed + 1000, 30)
+    queries = tuple(replace(q, node=_spilled(q.node)) for q in case.script.queries)
+    check_query(replace(case.script, queries=queries), case.batches, local_engine, buckets=(3,), restarts=(2,), seed=seed)
+
+
+def _spilled(node):
+    """The same with long windows and room for eight events, where it has no repeated place."""
+    if isinstance(node, Pattern):
+        return node if any(p.repeated for p in node.places) else replace(node, within=6 * node.within, spill=Spill(8))
+    return replace(node, input=_spilled(node.input)) if hasattr(node, "input") else node
+
+
+# ---- late events that wait ----------------------------------------------------------------------------------------------
+
+
+def late_stream() -> list[Batch]:
+    """Enough in order to fill frames, then late events among others that are not."""
+    dice = Random(3)
+    out = [Batch(n * UNIT, {"abc"[n % 3]: [event(dice, n)]}) for n in range(300)]
+    for n in range(300, 420):
+        at = n - 12 if n % 4 == 0 else n
+        out.append(Batch(n * UNIT, {dice.choice("abc"): [event(dice, at)]}))
+    return out
+
+
+def waiting_times(engine: LocalEngine) -> set[int]:
+    (processor,) = engine._processors.values()
+    return set(processor.zone.rows.ts[processor.matching.waiting.since != NEVER].tolist())
+
+
+def without(batches: list[Batch], times: set[int]) -> list[Batch]:
+    """The same without the late events of some times."""
+    out = []
+    for batch in batches:
+        rows = {
+            stream: [a for a in given if not (late(a, batch) and micros(a) in times)]
+            for stream, given in batch.arrivals.items()
+        }  # fmt: skip
+        out.append(replace(batch, arrivals={s: given for s, given in rows.items() if given}))
+    return out
+
+
+def micros(arrival: Arrival) -> int:
+    return int(arrival.values[2].timestamp() * 1_000_000)
+
+
+def late(arrival: Arrival, batch: Batch) -> bool:
+    return micros(arrival) < batch.now
+
+
+def test_late_events_wait_for_each_other_and_all_else_is_as_if_they_had_not_come():
+    engine = LocalEngine(script(memory=f"WITH (memory = {MEMORY}, together = 3)"), 1)
+    seen, waited, changes = [], 0, []
+    for batch in late_stream():
+        seen.append(batch)
+        changes += engine.push(batch)["found"]
+        times = waiting_times(engine)
+        waited = max(waited, len(times))
+        if len(seen) > 330 and len(seen) % 7 == 0:
+            other = LocalEngine(script(memory=""), 1)
+            wanted = [change for some in without(seen, times) for change in other.push(some)["found"]]
+            assert net(changes) == net(wanted)
+    assert waited == 2  # the third takes them all
+
+
+def test_late_events_wait_no_longer_than_wait():
+    engine = LocalEngine(script(memory=f"WITH (memory = {MEMORY}, together = 100, wait = 2 SECONDS)"), 1)
+    since: dict[int, int] = {}
+    for batch in late_stream():
+        engine.push(batch)
+        now = waiting_times(engine)
+        since = {t: since.get(t, batch.now) for t in now}
+        assert all(batch.now - begun < 2 * UNIT for begun in since.values())
+
+
+@pytest.mark.parametrize("emit", ["CHANGES", "FINAL", "FINAL IN ORDER"])
+def test_what_is_final_does_not_depend_on_who_waits(emit):
+    waits = LocalEngine(script(emit, memory=f"WITH (memory = {MEMORY}, together = 1000)"), 1)
+    plain = LocalEngine(script(emit, memory=""), 1)
+    found, wanted, waited = [], [], 0
+    for batch in [*late_stream(), Batch(10_000 * UNIT, {t: [Arrival((0, 0, from_micros(10_000 * UNIT)))] for t in "abc"})]:
+        found += waits.push(batch)["found"]
+        wanted += plain.push(batch)["found"]
+        waited = max(waited, len(matching(waits).waiting))
+        if emit == "FINAL IN ORDER":
+            assert found == wanted
+    assert net(found) == net(wanted)
+    assert waited > 2
