@@ -33,11 +33,17 @@ def script(emit: str = "CHANGES", memory: str = f"WITH (memory = {MEMORY})", pat
     )
 
 
-def arrivals(count: int, seed: int = 1, late: int = 10) -> list[Batch]:
-    """An event a batch, of any of three types; some come late."""
-    dice = Random(seed)
-    times = sorted((n + (dice.randrange(late) if dice.random() < 0.3 else 0), n) for n in range(count))
-    return [Batch(i * UNIT, {dice.choice("abc"): [event(dice, at)]}) for i, (_, at) in enumerate(times)]
+def arrivals(count: int, size: int = 1) -> list[Batch]:
+    """Events of any of three types, so many a batch; some come late."""
+    dice = Random(1)
+    times = sorted((n + (dice.randrange(10) if dice.random() < 0.3 else 0), n) for n in range(count))
+    out = []
+    for start in range(0, count, size):
+        batch: dict[str, list[Arrival]] = {}
+        for _, at in times[start : start + size]:
+            batch.setdefault(dice.choice("abc"), []).append(event(dice, at))
+        out.append(Batch(start * UNIT, batch))
+    return out
 
 
 def event(dice: Random, at: int) -> Arrival:
@@ -57,11 +63,11 @@ def net(changes) -> Counter:
     return +out
 
 
-@pytest.mark.parametrize("emit", ["CHANGES", "FINAL", "FINAL IN ORDER", "FINAL IN ORDER USING KSLACK"])
+@pytest.mark.parametrize("emit", ["CHANGES", "FINAL IN ORDER USING KSLACK"])
 def test_memory_is_bounded_by_a_twentieth_of_the_window_and_the_output_is_the_same(emit):
     small, large = LocalEngine(script(emit), 1), LocalEngine(script(emit, memory=""), 1)
     peak = reference = said = 0
-    for batch in arrivals(2 * WINDOW):
+    for batch in arrivals(WINDOW + WINDOW // 3, size=MEMORY // 8):
         found, wanted = small.push(batch)["found"], large.push(batch)["found"]
         assert Counter(map(repr, found)) == Counter(map(repr, wanted))
         said += len(found)
@@ -69,28 +75,28 @@ def test_memory_is_bounded_by_a_twentieth_of_the_window_and_the_output_is_the_sa
     frames = matching(small).frames
     assert peak + frames.largest <= MEMORY
     assert reference > 15 * MEMORY
-    assert frames.loads > 1000
-    assert said > 1000
+    assert frames.loads > 100
+    assert said > 100
 
 
 def test_what_is_outside_memory_is_let_go_with_age():
     engine = LocalEngine(script(), 1)
     most = 0
-    for batch in arrivals(4 * WINDOW):
+    for batch in arrivals(2 * WINDOW, size=MEMORY):
         engine.push(batch)
         kept = matching(engine).kept
         most = max(most, kept.reservoir.count - kept.reservoir.oldest)
-    assert most < 1.2 * WINDOW
+    assert WINDOW < most < 1.3 * WINDOW
 
 
 def test_a_restart_before_every_batch_changes_nothing_and_reads_only_what_is_in_memory():
-    plan = script("FINAL", pattern="a x, c z, !(b y)", memory="WITH (memory = 16)")
+    plan = script("FINAL", pattern="a x, c z, !(b y)", memory="WITH (memory = 64)")
     plan = replace(plan, queries=tuple(replace(q, node=_shorter(q.node)) for q in plan.queries))
     whole, restarted = LocalEngine(plan, 1), LocalEngine(plan, 1)
     said = 0
-    for batch in arrivals(400):
+    for batch in arrivals(400, size=4):
         restarted = LocalEngine(plan, 1, restarted.save())
-        assert matching(restarted).stored <= 16
+        assert matching(restarted).stored <= 64
         wanted = whole.push(batch)["found"]
         assert restarted.push(batch)["found"] == wanted
         said += len(wanted)
@@ -99,7 +105,7 @@ def test_a_restart_before_every_batch_changes_nothing_and_reads_only_what_is_in_
 
 def _shorter(node):
     if isinstance(node, Pattern):
-        return replace(node, within=100 * UNIT)
+        return replace(node, within=300 * UNIT)
     return replace(node, input=_shorter(node.input))
 
 
@@ -123,9 +129,9 @@ def _spilled(node):
 def late_stream() -> list[Batch]:
     """Enough in order to fill frames, then late events among others that are not."""
     dice = Random(3)
-    out = [Batch(n * UNIT, {"abc"[n % 3]: [event(dice, n)]}) for n in range(300)]
-    for n in range(300, 420):
-        at = n - 12 if n % 4 == 0 else n
+    out = [Batch(n * UNIT, {t: [event(dice, n + i)] for i, t in enumerate("abc")}) for n in range(0, 300, 3)]
+    for n in range(300, 360):
+        at = n - 5 if n % 3 == 0 else n
         out.append(Batch(n * UNIT, {dice.choice("abc"): [event(dice, at)]}))
     return out
 
@@ -141,9 +147,9 @@ def without(batches: list[Batch], times: set[int]) -> list[Batch]:
     for batch in batches:
         rows = {
             stream: [a for a in given if not (late(a, batch) and micros(a) in times)]
-            for stream, given in batch.arrivals.items()
+            for stream, given in batch.rows.items()
         }  # fmt: skip
-        out.append(replace(batch, arrivals={s: given for s, given in rows.items() if given}))
+        out.append(replace(batch, rows={s: given for s, given in rows.items() if given}))
     return out
 
 
@@ -163,7 +169,7 @@ def test_late_events_wait_for_each_other_and_all_else_is_as_if_they_had_not_come
         changes += engine.push(batch)["found"]
         times = waiting_times(engine)
         waited = max(waited, len(times))
-        if len(seen) > 330 and len(seen) % 7 == 0:
+        if len(seen) > 100 and len(seen) % 20 == 0:
             other = LocalEngine(script(memory=""), 1)
             wanted = [change for some in without(seen, times) for change in other.push(some)["found"]]
             assert net(changes) == net(wanted)

@@ -17,6 +17,8 @@ from headrace.kernels.sequences import MOMENT, ROOT, SIGN
 from headrace.kernels.stacks import NONE
 from headrace.operators.events import linked
 from headrace.plan.time import START_OF_TIME
+from headrace.runtime.marks import Marks
+from headrace.stages.pattern_program import ANY_ROW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,10 +35,11 @@ def as_id(number: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Some rows that follow one another: number of the first, the rows, and the times of the newest here and before here."""
+    """Rows that follow one another: their chunk, their numbers (first, stop), and the newest time here and before."""
 
+    chunk: int
     first: int
-    lines: np.ndarray
+    stop: int
     newest: int
     before: int
 
@@ -69,16 +72,21 @@ class Found:
         """Some of them."""
         return Found(self.lines, self.ids, self.sequences[which], self.about[which])
 
+    def and_of(self, other: Found) -> Found:
+        """Beside them others, of which the list of lines has only more at its end."""
+        pairs = ((self.sequences, other.sequences), (self.about, other.about))
+        return Found(other.lines, other.ids, *(np.concatenate(pair) for pair in pairs))
+
     @property
     def whole(self) -> np.ndarray:
         """Which of them have all their events."""
         return (self.sequences != NONE).all(axis=1)
 
-    def extended(self, frame: Frame, sequences: np.ndarray, origin: np.ndarray) -> Found:
-        """What they became with rows of a frame, which stood before the lines."""
-        size = len(frame.lines)
+    def extended(self, first: int, rows: np.ndarray, sequences: np.ndarray, origin: np.ndarray) -> Found:
+        """What they became with rows of a frame, which stood before the lines; `first` is the number of the first of them."""
+        size = len(rows)
         taken = np.unique(sequences[(sequences != NONE) & (sequences < size)])
-        lines, ids = (np.concatenate(p) for p in ((self.lines, frame.lines[taken]), (self.ids, as_id(frame.first + taken))))
+        lines, ids = (np.concatenate(p) for p in ((self.lines, rows[taken]), (self.ids, as_id(first + taken))))
         places = np.where(sequences < size, len(self.ids) + taken.searchsorted(sequences), sequences - size)
         return Found(lines, ids, np.where(sequences == NONE, NONE, places), self.about[origin])
 
@@ -92,6 +100,7 @@ class Frames:
         self.stop = 0
         self.loads = 0
         self.largest = 0
+        self._marks: dict[int, Marks] = {}  # of the frames that have been read
 
     def __len__(self) -> int:
         """How many frames there are."""
@@ -106,13 +115,24 @@ class Frames:
         return int(self.kept.reservoir.last_ts[frames - 1]) if frames else START_OF_TIME
 
     def _newest_first(self) -> Iterator[Frame]:
-        starts = np.append(self.kept.reservoir.first, self.kept.reservoir.open.first)
+        reservoir = self.kept.reservoir
+        starts = np.append(reservoir.first, reservoir.open.first).tolist()
         for i in range(len(self) - 1, -1, -1):
-            first = max(int(starts[i]), self.kept.oldest)
-            lines = self.lines_of(first, int(starts[i + 1]))
-            self.loads += 1
-            self.largest = max(self.largest, len(lines))
-            yield Frame(first, lines, self._newest(i + 1), self._newest(i))
+            first = max(starts[i], self.kept.oldest)
+            yield Frame(reservoir.first_chunk + i, first, starts[i + 1], self._newest(i + 1), self._newest(i))
+
+    def _load(self, frame: Frame) -> np.ndarray:
+        lines = self.lines_of(frame.first, frame.stop)
+        self.loads += 1
+        self.largest = max(self.largest, len(lines))
+        if frame.chunk not in self._marks:
+            self._marks[frame.chunk] = Marks(lines, len(self.search.spec.places))
+        return lines
+
+    def _may_have(self, frame: Frame, key: np.ndarray, place: np.ndarray) -> np.ndarray:
+        """Whether a frame may have a row of a key at a place, before it is read."""
+        marks = self._marks.get(frame.chunk)
+        return np.ones(len(key), np.bool_) if marks is None else marks.may_have(key, place)
 
     @property
     def next_stop(self) -> int | None:
@@ -120,6 +140,10 @@ class Frames:
         ends = np.append(self.kept.reservoir.first[1:], self.kept.reservoir.open.first)
         later = ends[ends > self.stop] if len(self.kept.reservoir.first) else ends[:0]
         return int(later[0]) if len(later) else None
+
+    def forget(self) -> None:
+        """Frames that are no longer there need no marks."""
+        self._marks = {chunk: marks for chunk, marks in self._marks.items() if chunk >= self.kept.reservoir.first_chunk}
 
     def first_from(self, time: int) -> int:
         """The first row of the first frame that has any at a time or later; the end of all, if none has."""
@@ -159,16 +183,31 @@ class Frames:
     def _extended(self, found: Found) -> Found:
         """All whole sequences that ends are ends of."""
         done, ends = found.take(found.whole), found.take(~found.whole)
-        for frame in self._newest_first() if len(ends.sequences) else ():
-            state = linked(self.search, frame.lines, ends.lines)
-            ends = ends.extended(frame, *self.search.extend(state, *ends.behind(len(frame.lines)), frame.before))
-            whole = ends.whole
-            sequences = np.concatenate((done.sequences, ends.sequences[whole]))
-            done = Found(ends.lines, ends.ids, sequences, np.concatenate((done.about, ends.about[whole])))
-            ends = ends.take(~whole)
+        for frame in self._newest_first():
             if not len(ends.sequences):
                 break
+            key, place = self._wanted(ends)
+            here = self._may_have(frame, key, place)
+            others = ends.take(~here & (self._begins(ends) <= frame.before))
+            ends = ends.take(here)
+            if len(ends.sequences):
+                rows = self._load(frame)
+                state = linked(self.search, rows, ends.lines)
+                ends = ends.extended(frame.first, rows, *self.search.extend(state, *ends.behind(len(rows)), frame.before))
+                done, ends = done.and_of(ends.take(ends.whole)), ends.take(~ends.whole)
+            ends = others.and_of(ends)
         return done
+
+    def _wanted(self, ends: Found) -> tuple[np.ndarray, np.ndarray]:
+        """The key of the event that comes before each end, and the place."""
+        bound = (ends.sequences != NONE).sum(axis=1)
+        return ends.lines[ends.about[:, ROOT], stacks.KEY], self.search.program.positive[ends.sequences.shape[1] - bound - 1]
+
+    def _begins(self, ends: Found) -> np.ndarray:
+        """When the windows that end with them begin."""
+        times = ends.lines[:, stacks.TS]
+        root, last = times[ends.about[:, ROOT]], ends.sequences[:, -1]
+        return np.where(last == NONE, root, np.maximum(root, times[last])) - self.search.spec.within
 
     def _allowed(self, found: Found, events: Events, rows: np.ndarray, signs: np.ndarray) -> Found:
         """Those that nothing forbids, in memory or outside."""
@@ -178,14 +217,25 @@ class Frames:
         state = events.state._replace(rows=np.concatenate((events.rows, found.lines)))
         sequences, about = found.behind(len(events.rows))
         found = found.take(~self.search.forbidden(state, sequences, np.ascontiguousarray(about[:, MOMENT]), rows, signs))
-        nothing = np.empty(0, np.int64)
         for frame in self._newest_first():
             if not len(found.sequences) or frame.newest < self._earliest(found):
                 break
-            sequences, about = found.behind(len(frame.lines))
-            state = linked(self.search, frame.lines, found.lines)
-            found = found.take(~self.search.forbidden(state, sequences, np.zeros(len(sequences), np.int64), nothing, nothing))
+            here = np.flatnonzero(self._may_forbid(frame, found))
+            if len(here):
+                some, rows, none = found.take(here), self._load(frame), np.empty(0, np.int64)
+                state = linked(self.search, rows, some.lines)
+                moment = np.zeros(len(here), np.int64)
+                stays = np.ones(len(found.sequences), np.bool_)
+                stays[here] = ~self.search.forbidden(state, some.behind(len(rows))[0], moment, none, none)
+                found = found.take(stays)
         return found
+
+    def _may_forbid(self, frame: Frame, found: Found) -> np.ndarray:
+        """Which sequences a frame may have something against."""
+        key, out = found.lines[found.sequences[:, 0], stacks.KEY], np.zeros(len(found.sequences), np.bool_)
+        for place in {n.place if n.place != ANY_ROW else len(self.search.spec.places) for n in self.search.spec.negations}:
+            out |= self._may_have(frame, key, np.full(len(key), place, np.int64))
+        return out
 
     def _earliest(self, found: Found) -> int:
         """The time before which nothing can forbid them."""

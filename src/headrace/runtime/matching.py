@@ -48,6 +48,7 @@ class Passed:
     next_clock: int
     sources: tuple[int, ...]
     final_before: int  # of all sources together
+    furthest: int = START_OF_TIME  # the largest time that any source has shown
 
     @property
     def frontier(self) -> int:
@@ -80,6 +81,7 @@ class Matching:
         self.ready = Ready()  # IN ORDER: final results that wait for those before them
         self.patience = PATIENCE
         self._fresh = 0
+        self._furthest = START_OF_TIME  # the largest time that any source had shown before a batch
 
     def _reservoir(self, store: ChunkStore, cache: ChunkCache, owner: Hashable, chunk_rows: int) -> Kept:
         spill = self.spec.spill
@@ -128,9 +130,10 @@ class Matching:
         """Which rows are taken in, of those that come and those that have waited: late ones may wait for a frame."""
         since = self.waiting.moved(removed, is_new)
         begins = new.ts - self.spec.within
-        since[come & (new.ts < passed.clock) & (begins <= self.frames.outside)] = passed.next_clock
+        since[come & (new.ts < self._furthest) & (begins <= self.frames.outside)] = passed.furthest
+        self._furthest = passed.furthest
         must = new.ts < max(passed.final_before, *passed.sources)  # what is final must have been seen
-        stays = waits_on(spill, self.frames, since, begins, must, passed.next_clock)
+        stays = waits_on(spill, self.frames, since, begins, must, passed.furthest)
         come = (come | (since != NEVER)) & ~stays
         since[~stays] = NEVER
         self.waiting = Waiting(since)
@@ -266,6 +269,7 @@ class Matching:
         """Rows of the reservoir whose events are gone."""
         if len(self.frames):
             gone = self.kept.drop_before(self.frames.first_from(oldest_time))
+            self.frames.forget()
             if len(self.frames):
                 return gone
             return gone + self._forget(oldest_time)
@@ -291,7 +295,12 @@ class Matching:
         there = np.flatnonzero(self.open >= 0)
         place[self.open[there]] = self.kept.reservoir.count - self.kept.oldest + there
         out = {f"pattern.{k}": v for k, v in self.kept.dump().items()} | {"pattern.fresh": self._fresh}
-        out |= {"pattern.stop": self.frames.stop, "pattern.since": self.waiting.since}
+        out |= {"pattern.stop": self.frames.stop, "pattern.since": self.waiting.since, "pattern.furthest": self._furthest}
+        if self.spec.spill is not None:  # so that what was let go does not take up room again
+            first = max(self.kept.oldest, self.frames.stop)
+            there = np.zeros(self.kept.reservoir.count - first, np.bool_)
+            there[self.number[here[self.number[here] >= 0]] - first] = True
+            out["pattern.there"] = np.packbits(np.concatenate((there, self.open >= 0)))
         for name, held in (("told", self.told), ("final", self.final)):
             rows = np.where(held.sequences < 0, as_id(held.sequences) - self.kept.oldest, place[np.maximum(held.sequences, 0)])
             out |= {f"pattern.{name}": rows, f"pattern.{name}_until": held.until}
@@ -299,18 +308,23 @@ class Matching:
 
     def load(self, state: dict[str, Any], ready: dict[str, Any], zone: Rows) -> None:
         """What was dumped, after the tables and the zone are there."""
-        fresh, self.frames.stop, self.waiting = state.pop("fresh"), state.pop("stop"), Waiting(state.pop("since"))
+        fresh, self.frames.stop, self._furthest = (state.pop(name) for name in ("fresh", "stop", "furthest"))
+        self.waiting = Waiting(state.pop("since"))
         parts = {name: (state.pop(name), state.pop(f"{name}_until")) for name in ("told", "final")}
+        flags = state.pop("there", None)
         self.kept.load(state)
         self.ready = Ready.load(ready)
         first = max(self.kept.oldest, self.frames.stop)
         kept = _as_rows(*self.kept.rows(first))
-        events = self._add(kept, np.arange(len(kept)))
-        self.events.link(events)  # before more are added: making room links all that are there again
-        self.number[events] = first + np.arange(len(kept))
+        wanted = np.ones(len(kept) + len(zone), np.uint8) if flags is None else np.unpackbits(flags, count=len(kept) + len(zone))
+        there = np.flatnonzero(wanted[: len(kept)])
+        events = np.full(len(kept), -1, np.int64)
+        events[there] = self._add(kept, there)
+        self.events.link(events[there])  # before more are added: making room links all that are there again
+        self.number[events[there]] = first + there
         self.open = np.full(len(zone), -1, np.int64)
         if self.spec.slack is None:
-            there = np.flatnonzero(self.waiting.since == NEVER) if self.spec.spill is not None else np.arange(len(zone))
+            there = np.flatnonzero(wanted[len(kept) :])
             self.open[there] = self._add(zone, there)
             self.events.link(self.open[there])
         events = np.concatenate((as_id(np.arange(self.kept.oldest, first)), events, self.open))

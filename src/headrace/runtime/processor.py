@@ -217,7 +217,8 @@ class TaskProcessor:
     def _match(self, matching: Matching, fresh: Arrivals | None, result: Result, times: Times) -> None:
         old, new, removed, is_new = self._merge(fresh)
         clock, slack = self.clock, matching.spec.slack
-        passed = Passed(times.clock, times.next_clock, tuple(c.frontier for c in clock.sources), clock.final_before)
+        frontiers = tuple(c.frontier for c in clock.sources)
+        passed = Passed(times.clock, times.next_clock, frontiers, clock.final_before, clock.furthest)
         if slack is not None:
             taken = clock.furthest - slack if clock.frontier < END_OF_TIME else END_OF_TIME
             passed = Passed(taken, taken, (taken,) * len(clock.sources), taken)
