@@ -126,7 +126,7 @@ def test_selection_is_a_negation():
 def test_slack_is_the_largest_delay():
     first, second = fact(THEFT.format(more="") + "FINAL IN ORDER USING KSLACK", "must be known")
     assert first == "K = 1 minute, the largest DELAY; one clock over shelf, checkout, exit, the largest time seen"
-    assert second == "a row that comes behind what has been taken is late for this query, and counted"
+    assert second == "a row that comes behind what has been taken is late for this query: counted, and in late(..) of its stream"
 
 
 def test_events_that_can_be_taken_back_must_stay():

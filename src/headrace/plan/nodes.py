@@ -55,9 +55,13 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """`late(s)`: the rows of a stream that came behind its frontier, in arrival order."""
+    """`late(s)`: the rows of a stream that came behind its frontier, or behind what a query had taken of it; in arrival order.
+
+    `together` has the streams of every query of the script that takes rows of this one USING KSLACK (`plan.query.Script`).
+    """
 
     stream: Stream
+    together: tuple[tuple[Stream, ...], ...] = ()
     schema: Schema = field(init=False)
 
     def __post_init__(self) -> None:
@@ -66,7 +70,8 @@ class Late:
 
     def __str__(self) -> str:
         """One line for explain."""
-        return f"Late {self.stream.name}"
+        behind = (f", and behind K-slack over {', '.join(s.name for s in streams)}" for streams in self.together)
+        return f"Late {self.stream.name}{''.join(behind)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +283,9 @@ def _type(expr: Expr, columns: Schema) -> str:
 def base_streams(node: Node) -> tuple[Stream, ...]:
     """The base streams below a node, each as often as it is read."""
     match node:
-        case Scan(stream=stream) | Late(stream=stream) | Rejected(stream=stream):
+        case Late(stream=stream, together=together):
+            return tuple(dict.fromkeys((stream, *(s for streams in together for s in streams))))
+        case Scan(stream=stream) | Rejected(stream=stream):
             return (stream,)
     return tuple(stream for child in children(node) for stream in base_streams(child))
 

@@ -24,7 +24,10 @@ class RowsEvent:
 
 @dataclass(frozen=True, slots=True)
 class ProgressEvent:
-    """One micro-batch, counted. `frontier_lag_s` is how far the frontier is behind the newest event; None before the first."""
+    """One micro-batch, counted. `frontier_lag_s` is how far the frontier is behind the newest event; None before the first.
+
+    Of the rows that came in, `late` has those behind the frontier of their stream, and those that a K-slack query has missed.
+    """
 
     batch_id: int
     rows_in: int

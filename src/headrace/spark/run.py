@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from headrace.plan.query import Script
 
-METRICS = ("late", "admitted", "frontier", "cache_hits", "cache_misses", "rejected", "newest")
+METRICS = ("late", "admitted", "frontier", "cache_hits", "cache_misses", "rejected", "newest", "missed")
 
 
 def start_script(
@@ -238,7 +238,7 @@ def _progress_event(progress: Any, observed: Any, rows_out: int) -> ProgressEven
         batch_id=int(progress["batchId"]),
         rows_in=(seen["admitted"] or 0) + (seen["late"] or 0) + (seen["rejected"] or 0),
         rows_out=rows_out,
-        late=seen["late"] or 0,
+        late=(seen["late"] or 0) + (seen["missed"] or 0),
         rejected=seen["rejected"] or 0,
         frontier_lag_s=max(0.0, (newest - frontier) / 1e6) if known else None,
         batch_ms=float(progress["durationMs"].get("triggerExecution", 0)),

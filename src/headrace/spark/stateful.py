@@ -215,6 +215,8 @@ class Buckets:
         """Numbers for progress, by their place in `headrace.spark.run.METRICS`. Rows are counted in one stage only."""
         clock = processor.clock
         numbers: dict[int, int | None] = {0: result.late, 1: result.admitted} if first_stage else {}
+        if processor.matching is not None:
+            numbers[7] = result.missed
         if first_bucket:
             numbers[2], numbers[6] = clock.frontier, clock.latest
         return numbers
@@ -250,12 +252,13 @@ class Buckets:
 
 
 def _counting(stages: tuple[Stage, ...]) -> set[int]:
-    """Stages that between them read every stream, each once: where rows are counted."""
+    """Stages that between them read every stream, each once: where rows are counted. `late(s)` may see no rows but those of s."""
     seen: set[str] = set()
     out = set()
     for number, stage in enumerate(stages):
         names = {s.name for s in stage.sources if not s.follows}
-        if names and not names & seen:
+        partial = stage.doors and stage.pattern is None
+        if names and not partial and not names & seen:
             out.add(number)
             seen |= names
     return out

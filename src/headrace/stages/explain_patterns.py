@@ -10,7 +10,7 @@ from sqlglot import exp
 from headrace.plan.nodes import base_streams, children, retracts
 from headrace.plan.patterns import Selection
 from headrace.plan.query import Emit, Using
-from headrace.plan.stream import Bound
+from headrace.plan.stream import Bound, longest_delay
 from headrace.plan.time import format_duration
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def _needs(node: Pattern, emit: Emit, using: Using) -> list[str]:
         clock = f"one clock over {', '.join(s.name for s in streams)}, the largest time seen"
         return [
             f"K = {_slack(streams)}, the largest DELAY; {clock}",
-            "a row that comes behind what has been taken is late for this query, and counted",
+            "a row that comes behind what has been taken is late for this query: counted, and in late(..) of its stream",
         ]
     gone = [f"to let events go: {_pogs(streams)}"]
     match emit:
@@ -257,4 +257,4 @@ def _promise(stream: Stream) -> str:
 
 
 def _slack(streams: tuple[Stream, ...]) -> str:
-    return format_duration(max((s.delay for s in streams if isinstance(s.delay, int)), default=0))
+    return format_duration(longest_delay(streams))
