@@ -134,6 +134,8 @@ class Merge:
 
     def __post_init__(self) -> None:
         """All have the columns of the first, by place and type; the names are those of the first."""
+        if any(map(in_arrival_order, self.inputs)):
+            raise QueryError("late and rejected rows stand in the order of arrival, and cannot be merged by time")
         first = self.inputs[0].schema
         for other in self.inputs[1:]:
             if not _alike(other.schema, first):
@@ -308,6 +310,11 @@ def children(node: Node) -> tuple[Node, ...]:
             return left, right
         case Pattern(places=places):
             return tuple(p.input for p in places)
+
+
+def in_arrival_order(node: Node) -> bool:
+    """Whether rows come from `late(s)` or `rejected(s)`, which have no order of time."""
+    return isinstance(node, Late | Rejected) or any(map(in_arrival_order, children(node)))
 
 
 def retracts(node: Node) -> bool:
