@@ -48,6 +48,7 @@ class Header:
     segments: tuple[Segment, ...] = ()
     ended: bool = False
     follows: tuple[Standing, ...] = ()  # of the stages whose results are its sources
+    punctuation: int = 0  # how many rows said up to where their stream is complete, and nothing else
 
 
 @dataclass(slots=True)

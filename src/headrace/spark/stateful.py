@@ -150,6 +150,8 @@ class Buckets:
         result = processor.process(header, arrivals)
         self._save(label, processor, store)
         numbers = self._numbers(processor, result, first_stage=number in self.counting, first_bucket=bucket == 0)
+        if number in self.counting and bucket == 0:
+            numbers[8] = header.punctuation
         numbers[3], numbers[4] = processor.cache.hits - hits, processor.cache.misses - misses
         if self.onward is None:
             yield from self._frames([*self._results(result), self._metrics(numbers)])
@@ -272,7 +274,7 @@ def _length(part: Columns) -> int:
 def gather(stage: Stage, cells: list[tuple[str, bytes]]) -> tuple[Header, Arrivals | None]:
     """All that a batch has for a bucket: one header, one run of rows."""
     segments: list[Segment] = []
-    now, ended = 0, False
+    now, ended, punctuation = 0, False, 0
     parts: list[Arrivals] = []
     follows: list[Standing] = []
     for head, body in cells:
@@ -287,9 +289,10 @@ def gather(stage: Stage, cells: list[tuple[str, bytes]]) -> tuple[Header, Arriva
         now = max(now, about.get("now", 0))
         ended = ended or about.get("ended", False)
         source = about.get("source", 0)
+        punctuation += about.get("punctuation", 0)
         given = about.get("segments", ())
         some = [Segment(p, (high, low), highest, rows, source, promised) for p, high, low, highest, rows, promised in given]
         if body:
             parts.append(read_cell(stage, Shape.load(about["shape"]), some, body, len(segments)))
         segments += some
-    return Header(now, tuple(segments), ended, tuple(follows)), join_arrivals(parts)
+    return Header(now, tuple(segments), ended, tuple(follows), punctuation), join_arrivals(parts)
