@@ -50,6 +50,9 @@ SELECT n, COUNT(*) AS m FROM counts [SIZE 10 SECONDS] GROUP BY n EMIT CHANGES IN
 SELECT a.id AS x, b.id AS y FROM payments [RANGE 6 SECONDS] a JOIN payments [RANGE 6 SECONDS] b ON a.card = b.card
   WHERE a.id < b.id EMIT FINAL INTO FILE('{root}/joined');
 SELECT card, window_start, COUNT(*) AS n FROM payments [SESSION 3 SECONDS] GROUP BY card EMIT FINAL INTO FILE('{root}/sessions');
+EVENT SEQ(payments a, !(payments b), payments c) WHERE a.card = b.card AND b.card = c.card AND b.amount IS NULL
+  WITHIN 20 SECONDS RETURN a.id AS x, c.id AS y
+  EMIT CHANGES INTO FILE('{root}/pattern_changes');
 """
 
 
