@@ -114,7 +114,7 @@ def drive(lowered: Lowered, rows: np.ndarray, arrival: np.ndarray, calls: list[C
             busy[i] = time.thread_time_ns() - begin
             stored[i] = processor.matching.stored
             given += ((i, changes) for _, changes in result.changes)
-            if result.late:
+            if result.late or result.missed:
                 raise RuntimeError(f"row {rows[i]} came too late, though the generator keeps to its bounds")
     finally:
         gc.enable()

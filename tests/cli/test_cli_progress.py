@@ -15,6 +15,15 @@ def test_the_line_shows_everything_that_is_promised(fake):
     assert " ".join(line) == "in 1,500 out 6 late 1 rejected 2 lag 1 min 15 s batch 1 took 1,234 ms cache 90.0%"
 
 
+def test_punctuation_is_shown_where_there_is_some(fake):
+    totals = Totals()
+    totals.add(fake.progress(0, rows_in=12))
+    assert "punctuation" not in totals.line().plain + totals.summary()
+    totals.add(fake.progress(1, rows_in=12, punctuation=3))
+    assert "rejected 0  punctuation 3  lag" in totals.line().plain
+    assert totals.summary().startswith("24 rows in, 6 out, 0 late, 0 rejected, 3 punctuation; 2 batches")
+
+
 def test_rows_printed_beside_the_live_line_stay_on_the_screen(monkeypatch):
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, width=30)

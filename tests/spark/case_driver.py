@@ -99,7 +99,9 @@ class Placed:
             source = replace(stream.source, path=str(folder))
             streams[stream.name] = replace(stream, name=f"{prefix}_{stream.name}", source=source)
         sinks = {q.name: str(root / prefix / "out" / q.name) for q in case.script.queries}
-        queries = tuple(Query(sinks[q.name], over(q.node, streams), q.emit, FileSink(sinks[q.name])) for q in case.script.queries)
+        queries = tuple(
+            Query(sinks[q.name], over(q.node, streams), q.emit, FileSink(sinks[q.name]), q.using) for q in case.script.queries
+        )
         return Placed(case, Script(queries, tuple(streams.values())), sinks, {s.name: old for old, s in streams.items()})
 
     def rows(self, query: Query) -> list[tuple[int, Row]]:

@@ -14,6 +14,7 @@ from headrace.oracle.evaluate import expected_after_each_batch
 from headrace.plan.query import Query
 from headrace.plan.schema import Schema
 from headrace.plan.time import SECOND
+from headrace.runtime.events import ProgressEvent
 from headrace.testing.engine import Arrival, Batch
 from headrace.testing.rows import canonical_row, from_micros
 
@@ -77,6 +78,10 @@ def test_what_is_promised_counts_when_all_partitions_have_promised_it(spark, fil
         buckets=2,
     )
     run.wait(200)
+    progress = [event for event in run.poll(0.1) if isinstance(event, ProgressEvent)]
+    said = sum(ts is None for batch in CAME for ts, _, _ in batch)
+    assert sum(e.punctuation for e in progress) == said
+    assert sum(e.rows_in for e in progress) == sum(map(len, CAME))
     expected = expected_after_each_batch(Query("q", node.node), BATCHES)
     assert [tuple(row) for row in read_sink(tmp_path / "counts")] == [row for _, row in expected[-1].final]
     late = [e.row[1] for x in expected for e in x.outcome.late]

@@ -103,13 +103,28 @@ def test_a_negation_at_the_end_waits_for_the_clock_under_changes():
 
 def test_repeated_places():
     sql = "EVENT SEQ(shelf s, checkout+ c, exit e) WHERE c.till > 2 AND c.at > s.at WITHIN 1 HOUR RETURN COUNT(c) AS n EMIT FINAL"
-    assert lines(sql)[:4] == [
-        "WinSeq(shelf s, checkout+ c, exit e; 1 hour)",
-        "  c.at > s.at: of every event of c",
-        "  COUNT(*) AS n over the events of c",
-        "  Sel in Spark: c.till > 2",
+    assert lines(sql)[:6] == [
+        "WinNeg",
+        "  c repeats: no event that fits as c between s and the first of its group",
+        "  WinSeq(shelf s, checkout+ c, exit e; 1 hour)",
+        "    c.at > s.at: of every event of c",
+        "    COUNT(*) AS n over the events of c",
+        "    Sel in Spark: c.till > 2",
     ]
     assert fact(sql, "must be known")[0] == "that no c is missing: POG of checkout past e (from DELAY 1 minute)"
+
+
+@pytest.mark.parametrize("at_the_edge", ["checkout+ c, exit e", "shelf s, checkout+ c"])
+def test_a_group_at_the_edge_of_a_pattern_implies_nothing(at_the_edge):
+    assert lines(f"EVENT SEQ({at_the_edge}) WITHIN 1 HOUR RETURN COUNT(c) AS n EMIT FINAL")[0].startswith("WinSeq(")
+
+
+def test_the_next_match_of_a_group_is_its_first_event():
+    sql = "EVENT SEQ(shelf s, checkout+ c, exit e) NEXT MATCH WITHIN 1 HOUR RETURN COUNT(c) AS n EMIT FINAL"
+    assert lines(sql)[1:3] == [
+        "  NEXT MATCH: no event that fits as c between s and the first of its group",
+        "  NEXT MATCH: no other event that fits as e between c and e",
+    ]
 
 
 def test_selection_is_a_negation():
@@ -126,7 +141,7 @@ def test_selection_is_a_negation():
 def test_slack_is_the_largest_delay():
     first, second = fact(THEFT.format(more="") + "FINAL IN ORDER USING KSLACK", "must be known")
     assert first == "K = 1 minute, the largest DELAY; one clock over shelf, checkout, exit, the largest time seen"
-    assert second == "a row that comes behind what has been taken is late for this query, and counted"
+    assert second == "a row that comes behind what has been taken is late for this query: counted, and in late(..) of its stream"
 
 
 def test_events_that_can_be_taken_back_must_stay():

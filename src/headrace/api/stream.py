@@ -14,11 +14,10 @@ from headrace.api.windows import Size, Written, bind_window, names
 from headrace.errors import QueryError, unknown
 from headrace.plan import stream as base
 from headrace.plan.expr import Expr
-from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate, WindowReport
+from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate, WindowReport, in_arrival_order
 from headrace.plan.query import Emit, Using
 from headrace.plan.time import unit_micros
 from headrace.sql.bind_policy import Looking
-from headrace.sql.bind_select import in_arrival_order
 from headrace.sql.calls import Calls, Group
 from headrace.sql.errors import Text
 from headrace.sql.scope import Scope

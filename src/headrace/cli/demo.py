@@ -17,9 +17,7 @@ from headrace.cli.demo_picture import Facts, draw
 from headrace.cli.demo_script import fraud
 from headrace.cli.demo_theft import theft_demo
 from headrace.cli.failures import reported
-from headrace.cli.interrupts import Interrupts
-from headrace.cli.progress import Progress
-from headrace.cli.run import follow_run
+from headrace.cli.run import run_to_the_end
 from headrace.errors import InternalError
 from headrace.generate import SCHEMAS
 from headrace.runtime.events import RowsEvent
@@ -92,7 +90,6 @@ def fraud_demo(folder: Path, verbose: bool) -> None:
 
 def exact(text: str, verbose: bool) -> tuple[list[tuple[int, str, int, int]], set[int]]:
     """Run the script: alerts as (id, card, time, count), and the ids of the rows that came too late."""
-    from headrace.spark.run import start_script
     from headrace.sql import parse_script
 
     alerts: list[tuple[int, str, int, int]] = []
@@ -106,15 +103,7 @@ def exact(text: str, verbose: bool) -> tuple[list[tuple[int, str, int, int]], se
             ids, cards, counts = (event.rows.column(name).to_pylist() for name in ("id", "card", "n"))
             alerts.extend(zip(ids, cards, at, counts, strict=True))
 
-    progress = Progress(quiet=False)
-    with Interrupts() as interrupts, progress.shown():
-        handle = start_script(parse_script(text, "fraud.cql"), None, False, verbose)
-        stopped = follow_run(handle, collect, progress, interrupts)
-    if stopped:
-        raise KeyboardInterrupt
-    if handle.error is not None:
-        raise handle.error
-    progress.finish()
+    run_to_the_end(parse_script(text, "fraud.cql"), collect, verbose=verbose)
     return alerts, lost
 
 

@@ -15,9 +15,7 @@ from headrace.cli.consoles import err, out
 from headrace.cli.demo_data import wall
 from headrace.cli.demo_theft_picture import draw
 from headrace.cli.demo_theft_script import AT_ONCE, SORTED, SURE, script
-from headrace.cli.interrupts import Interrupts
-from headrace.cli.progress import Progress
-from headrace.cli.run import follow_run
+from headrace.cli.run import run_to_the_end
 from headrace.errors import InternalError
 from headrace.plan.time import MINUTE
 
@@ -63,7 +61,6 @@ def theft_demo(folder: Path, verbose: bool) -> None:
 
 def listen(text: str, verbose: bool) -> list[Said]:
     """Run the script, a slice of the hour in each batch. A batch is over when its slice is."""
-    from headrace.spark.run import start_script
     from headrace.sql import parse_script
 
     said: list[Said] = []
@@ -76,15 +73,7 @@ def listen(text: str, verbose: bool) -> list[Said]:
         for op, *theft in zip(signs, books.to_pylist(), taken, gone, strict=True):
             said.append(Said(event.query_name, at, 1 if op == "+" else -1, (theft[0], theft[1], theft[2])))
 
-    progress = Progress(quiet=False)
-    with Interrupts() as interrupts, progress.shown():
-        handle = start_script(parse_script(text, "thefts.cql"), None, False, verbose, {"maxFilesPerTrigger": "1"})
-        stopped = follow_run(handle, collect, progress, interrupts)
-    if stopped:
-        raise KeyboardInterrupt
-    if handle.error is not None:
-        raise handle.error
-    progress.finish()
+    run_to_the_end(parse_script(text, "thefts.cql"), collect, verbose=verbose, options={"maxFilesPerTrigger": "1"})
     return said
 
 

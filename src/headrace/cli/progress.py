@@ -24,6 +24,7 @@ class Totals:
         """Nothing yet."""
         self.began = time.monotonic()
         self.batches = self.rows_in = self.rows_out = self.late = self.rejected = self.hits = self.misses = 0
+        self.punctuation = 0
         self.last: ProgressEvent | None = None
 
     def add(self, event: ProgressEvent) -> None:
@@ -33,6 +34,7 @@ class Totals:
         self.rows_out += event.rows_out
         self.late += event.late
         self.rejected += event.rejected
+        self.punctuation += event.punctuation
         self.hits += event.cache_hits
         self.misses += event.cache_misses
         self.last = event
@@ -57,6 +59,8 @@ class Totals:
         yield "out", f"{self.rows_out:,}", "bold green"
         yield "late", f"{self.late:,}", "yellow" if self.late else ""
         yield "rejected", f"{self.rejected:,}", "red" if self.rejected else ""
+        if self.punctuation:
+            yield "punctuation", f"{self.punctuation:,}", ""
         yield "lag", "-" if self.last.frontier_lag_s is None else span(self.last.frontier_lag_s), ""
         yield "batch", f"{self.last.batch_id}", ""
         yield "took", f"{self.last.batch_ms:,.0f} ms", ""
@@ -66,6 +70,7 @@ class Totals:
     def summary(self) -> str:
         """The line that stays."""
         parts = [f"{self.rows_in:,} rows in", f"{self.rows_out:,} out", f"{self.late:,} late", f"{self.rejected:,} rejected"]
+        parts += [f"{self.punctuation:,} punctuation"] if self.punctuation else []
         return f"{', '.join(parts)}; {self.batches} batches, {span(self.seconds)}"
 
 

@@ -93,6 +93,23 @@ def run_plan(
     return stopped
 
 
+def run_to_the_end(
+    plan: Script, show: Callable[[RowsEvent], None], *, verbose: bool, options: dict[str, str] | None = None
+) -> None:
+    """Run a script for what comes out of it; if Ctrl-C ends it, nothing of that is to be told."""
+    from headrace.spark.run import start_script
+
+    progress = Progress(quiet=False)
+    with Interrupts() as interrupts, progress.shown():
+        handle = start_script(plan, None, False, verbose, options)
+        stopped = follow_run(handle, show, progress, interrupts)
+    if stopped:
+        raise KeyboardInterrupt
+    if handle.error is not None:
+        raise handle.error
+    progress.finish()
+
+
 def follow_run(handle: Handle, show: Callable[[RowsEvent], None], progress: Progress, interrupts: Interrupts) -> bool:
     """Follow a run to its end; True if Ctrl-C ended it. However this is left, the run is not left running."""
     interrupts.running = True

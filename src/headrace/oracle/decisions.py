@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from headrace.oracle.admission import Outcome
+from headrace.oracle.admission import Event, Outcome
 from headrace.oracle.patterns import Choice, Found, Results, choices_of, shown, units, units_below
 from headrace.plan.nodes import Node, base_streams, retracts, settles
 from headrace.plan.patterns import Pattern, Selection
@@ -92,19 +92,21 @@ class Slack:
         self.streams = {stream.name: stream for stream in streams}
         self.bound = START_OF_TIME
         self.rows: dict[str, list[tuple[tuple[int, ...], Row]]] = {name: [] for name in self.streams}
+        self.missed: dict[str, tuple[Event, ...]] = {}  # of the last batch: in time for their stream, and late here
 
     def push(self, outcomes: Mapping[str, Outcome], now: int) -> None:
         """Rows behind what has been taken are late for the query; the clock moves at the end of the batch."""
         seen = []
-        for name, outcome in outcomes.items():
-            ahead = self.streams[name].ahead
+        for name in self.streams:
+            outcome, ahead = outcomes[name], self.streams[name].ahead
             self.rows[name] += [(e.key, e.row) for e in outcome.admitted if e.key[0] >= self.bound]
+            self.missed[name] = tuple(e for e in outcome.admitted if e.key[0] < self.bound)
             seen += [e.key[0] for e in (*outcome.admitted, *outcome.late) if ahead is None or e.key[0] <= now + ahead]
         delays = [s.delay for s in self.streams.values()]
         slack = max((d for d in delays if isinstance(d, int)), default=0)
         if seen and all(isinstance(d, int) for d in delays):
             self.bound = max(self.bound, max(seen) - slack)
-        if all(o.frontier == END_OF_TIME for o in outcomes.values()):
+        if all(outcomes[name].frontier == END_OF_TIME for name in self.streams):
             self.bound = END_OF_TIME
 
     @property

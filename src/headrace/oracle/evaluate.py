@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headrace.oracle.admission import Admission, Batch, Event, Key, Outcome, Rejection, unique
 from headrace.oracle.calls import Call, groups
@@ -205,11 +205,13 @@ def expected_after_each_batch(query: Query, batches: Sequence[Batch], *, end: bo
     """What must be out after each batch and, with `end`, after the end of the input."""
     doors = {stream.name: Admission(stream) for stream in base_streams(query.node)}
     slack = Slack(base_streams(query.node))
+    behind = _Behind(leaf(query.node))
     outcomes: dict[str, list[Outcome]] = {name: [] for name in doors}
     expected: list[Expected] = []
     for batch in (*batches, *([None] if end else [])):
         for name, door in doors.items():
             outcomes[name].append(door.push(batch) if batch is not None else door.finish())
+        behind.push(outcomes, 0 if batch is None else batch.now)
         last = tuple(every[-1] for every in outcomes.values())
         clock = {n: (every[-1].clock, every[-1].last) for n, every in outcomes.items()}
         before = expected[-1].outcomes if expected else ()
@@ -219,6 +221,24 @@ def expected_after_each_batch(query: Query, batches: Sequence[Batch], *, end: bo
         final, may = _final(query, outcomes, found, clock, slack, batch.now if batch is not None else 0)
         expected.append(Expected(found, final, last, may))
     return expected
+
+
+class _Behind:
+    """Over `late(s)`: rows that were in time for their stream, and came behind what K-slack had taken, are late as well."""
+
+    def __init__(self, below: Scan | Late | Rejected) -> None:
+        self.stream = below.stream.name
+        self.doors = [Slack(streams) for streams in below.together] if isinstance(below, Late) else []
+
+    def push(self, outcomes: Mapping[str, list[Outcome]], now: int) -> None:
+        last = {name: every[-1] for name, every in outcomes.items()}
+        missed: set[Key] = set()
+        for door in self.doors:
+            door.push(last, now)
+            missed.update(e.key for e in door.missed[self.stream])
+        own = last[self.stream]
+        late = (*own.late, *(e for e in own.admitted if e.key in missed))
+        outcomes[self.stream][-1] = replace(own, late=late, admitted=tuple(e for e in own.admitted if e.key not in missed))
 
 
 def _final(

@@ -55,9 +55,13 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """`late(s)`: the rows of a stream that came behind its frontier, in arrival order."""
+    """`late(s)`: the rows of a stream that came behind its frontier, or behind what a query had taken of it; in arrival order.
+
+    `together` has the streams of every query of the script that takes rows of this one USING KSLACK (`plan.query.Script`).
+    """
 
     stream: Stream
+    together: tuple[tuple[Stream, ...], ...] = ()
     schema: Schema = field(init=False)
 
     def __post_init__(self) -> None:
@@ -66,7 +70,8 @@ class Late:
 
     def __str__(self) -> str:
         """One line for explain."""
-        return f"Late {self.stream.name}"
+        behind = (f", and behind K-slack over {', '.join(s.name for s in streams)}" for streams in self.together)
+        return f"Late {self.stream.name}{''.join(behind)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +134,8 @@ class Merge:
 
     def __post_init__(self) -> None:
         """All have the columns of the first, by place and type; the names are those of the first."""
+        if any(map(in_arrival_order, self.inputs)):
+            raise QueryError("late and rejected rows stand in the order of arrival, and cannot be merged by time")
         first = self.inputs[0].schema
         for other in self.inputs[1:]:
             if not _alike(other.schema, first):
@@ -278,7 +285,9 @@ def _type(expr: Expr, columns: Schema) -> str:
 def base_streams(node: Node) -> tuple[Stream, ...]:
     """The base streams below a node, each as often as it is read."""
     match node:
-        case Scan(stream=stream) | Late(stream=stream) | Rejected(stream=stream):
+        case Late(stream=stream, together=together):
+            return tuple(dict.fromkeys((stream, *(s for streams in together for s in streams))))
+        case Scan(stream=stream) | Rejected(stream=stream):
             return (stream,)
     return tuple(stream for child in children(node) for stream in base_streams(child))
 
@@ -301,6 +310,11 @@ def children(node: Node) -> tuple[Node, ...]:
             return left, right
         case Pattern(places=places):
             return tuple(p.input for p in places)
+
+
+def in_arrival_order(node: Node) -> bool:
+    """Whether rows come from `late(s)` or `rejected(s)`, which have no order of time."""
+    return isinstance(node, Late | Rejected) or any(map(in_arrival_order, children(node)))
 
 
 def retracts(node: Node) -> bool:

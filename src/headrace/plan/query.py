@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from headrace.errors import QueryError
@@ -200,3 +200,17 @@ class Script:
         for name in names:
             if names.count(name) > 1:
                 raise QueryError(f"two queries are called {name!r}", hint="give one of them another INTO")
+        slack = (base_streams(q.node) for q in self.queries if q.using is Using.KSLACK)
+        together = tuple(dict.fromkeys(tuple(sorted(set(streams), key=lambda s: s.name)) for streams in slack))
+        object.__setattr__(self, "queries", tuple(replace(q, node=_told_of(q.node, together)) for q in self.queries))
+
+
+def _told_of(node: Node, together: tuple[tuple[Stream, ...], ...]) -> Node:
+    """The plan with every `late(s)` knowing which streams are taken together with s USING KSLACK."""
+    match node:
+        case Late(stream=stream):
+            return Late(stream, tuple(streams for streams in together if stream in streams))
+        case Filter(input=below) | Project(input=below):
+            told = _told_of(below, together)
+            return node if told == below else replace(node, input=told)
+    return node

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -189,3 +190,8 @@ class Stream:
         if self.unique:
             parts.append(str(self.unique))
         return " ".join(parts)
+
+
+def longest_delay(streams: Iterable[Stream]) -> int:
+    """K, where rows of these streams wait for each other (USING KSLACK)."""
+    return max((s.delay for s in streams if isinstance(s.delay, int)), default=0)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
-from headrace.stages.program import Disorder, Source, Stage
+from headrace.stages.program import Disorder, Door, Source, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ class Header:
     segments: tuple[Segment, ...] = ()
     ended: bool = False
     follows: tuple[Standing, ...] = ()  # of the stages whose results are its sources
+    punctuation: int = 0  # how many rows said up to where their stream is complete, and nothing else
 
 
 @dataclass(slots=True)
@@ -233,14 +234,19 @@ class Clocks:
         return self.sources[0].latest if self._one else min(c.latest for c in self.sources)
 
     @property
-    def furthest(self) -> int:
-        """The largest time that any source has shown."""
-        return max((t for c in self.sources if isinstance(c, Clock) for t in c.highest.values()), default=START_OF_TIME)
-
-    @property
     def last(self) -> int:
         """How far time is, or was when the last of them ended."""
         return max(c.last for c in self.sources)
+
+    def taken_before(self, doors: tuple[Door, ...]) -> int:
+        """The time before which rows have been taken by K-slack, where that is furthest."""
+        return max((self._taken_before(door) for door in doors), default=START_OF_TIME)
+
+    def _taken_before(self, door: Door) -> int:
+        own = [self.sources[i] for i in door.sources]
+        if all(c.frontier == END_OF_TIME for c in own):
+            return END_OF_TIME
+        return max((t for c in own if isinstance(c, Clock) for t in c.highest.values()), default=START_OF_TIME) - door.slack
 
     def thresholds(self, header: Header) -> np.ndarray:
         """For every segment, in the order of the header: rows below this time are late, whatever else."""

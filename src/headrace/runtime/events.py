@@ -24,7 +24,11 @@ class RowsEvent:
 
 @dataclass(frozen=True, slots=True)
 class ProgressEvent:
-    """One micro-batch, counted. `frontier_lag_s` is how far the frontier is behind the newest event; None before the first."""
+    """One micro-batch, counted. `frontier_lag_s` is how far the frontier is behind the newest event; None before the first.
+
+    Of the rows that came in, `late` has those behind the frontier of their stream, and those that a K-slack query has missed;
+    `punctuation` has those that are no events, but say up to where their stream is complete.
+    """
 
     batch_id: int
     rows_in: int
@@ -35,6 +39,7 @@ class ProgressEvent:
     batch_ms: float
     cache_hits: int = 0
     cache_misses: int = 0
+    punctuation: int = 0
 
 
 Event = RowsEvent | ProgressEvent

@@ -91,8 +91,8 @@ class Matching:
 
     @property
     def stored(self) -> int:
-        """How many events are in memory."""
-        return self.events.live
+        """How many events are in memory, those that wait for K-slack to take them included."""
+        return self.events.live + (len(self.open) if self.spec.slack is not None else 0)
 
     @property
     def held(self) -> int:

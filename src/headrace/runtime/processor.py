@@ -67,8 +67,9 @@ class Result:
     """What a batch gave: changes per query, and counts."""
 
     changes: list[tuple[str, Changes]] = field(default_factory=list)
-    late: int = 0
+    late: int = 0  # behind the frontier of their stream
     admitted: int = 0
+    missed: int = 0  # of those admitted: behind what has been taken by K-slack
 
 
 class TaskProcessor:
@@ -121,13 +122,11 @@ class TaskProcessor:
         """Take in a batch (or one event), and give what leaves because of it."""
         result = Result()
         bounds = self.clock.thresholds(header)
-        slack = None if self.stage.pattern is None else self.stage.pattern.slack
-        if slack is not None:  # what has been taken is behind all that may still come
-            bounds = np.maximum(bounds, self.clock.furthest - slack)
+        taken = self.clock.taken_before(self.stage.doors)
         before = (self.clock.frontier, self.clock.latest)
         self.clock.advance(header)
         times = Times(*before, self.clock.frontier, self.clock.latest)
-        fresh = self._admit(arrivals, bounds, result) if arrivals is not None and len(arrivals) else None
+        fresh = self._admit(arrivals, bounds, taken, result) if arrivals is not None and len(arrivals) else None
         if self.joining is not None:
             self._join(self.joining, fresh, result, times)
         elif self.matching is not None:
@@ -139,22 +138,27 @@ class TaskProcessor:
                 self._pass_through(fresh, result)
         return result
 
-    def _admit(self, arrivals: Arrivals, bounds: np.ndarray, result: Result) -> Arrivals:
-        """Part the late rows from the others."""
+    def _admit(self, arrivals: Arrivals, bounds: np.ndarray, taken: int, result: Result) -> Arrivals:
+        """Part the late rows from the others. What comes behind rows that have been taken is late, too."""
         late = arrivals.behind | (arrivals.ts < bounds[arrivals.segment])
         result.late = int(np.count_nonzero(late))
         result.admitted = len(arrivals) - result.late
-        if result.late == 0:
+        late |= arrivals.ts < taken
+        lost = np.flatnonzero(late)
+        result.missed = len(lost) - result.late
+        if len(lost) == 0:
             return arrivals
-        for output in self.stage.outputs:
-            if output.late:
-                rows = arrivals.take(np.flatnonzero(late))
-                columns = [rows.inputs.column(i) for _, i in output.columns]
-                columns.append(pa.array(rows.ts, pa.int64()).cast(TIME_COLUMN.type))
-                batch = pa.RecordBatch.from_arrays(columns, [n for n, _ in output.columns] + [TIME_COLUMN.name])
-                plus = np.ones(len(rows), np.int8)
-                result.changes.append((output.query, Changes(plus, rows.ts, rows.high, rows.low, batch)))
+        result.changes += [self._late_rows(o, arrivals.take(lost)) for o in self.stage.outputs if o.late]
         return arrivals.take(np.flatnonzero(~late))
+
+    def _late_rows(self, output: Output, rows: Arrivals) -> tuple[str, Changes]:
+        """The rows of `late(s)`, with their time."""
+        wanted = all_true(rows.inputs, output.masks)
+        rows = rows if wanted is None else rows.take(np.flatnonzero(wanted))
+        columns = [rows.inputs.column(i) for _, i in output.columns]
+        columns.append(pa.array(rows.ts, pa.int64()).cast(TIME_COLUMN.type))
+        batch = pa.RecordBatch.from_arrays(columns, [n for n, _ in output.columns] + [TIME_COLUMN.name])
+        return output.query, Changes(np.ones(len(rows), np.int8), rows.ts, rows.high, rows.low, batch)
 
     def _zone_of(self, arrivals: Arrivals) -> Zone:
         """Arrivals as rows of the zone, sorted."""
@@ -216,11 +220,11 @@ class TaskProcessor:
 
     def _match(self, matching: Matching, fresh: Arrivals | None, result: Result, times: Times) -> None:
         old, new, removed, is_new = self._merge(fresh)
-        clock, slack = self.clock, matching.spec.slack
+        clock = self.clock
         frontiers = tuple(c.frontier for c in clock.sources)
         passed = Passed(times.clock, times.next_clock, frontiers, clock.final_before, clock.furthest)
-        if slack is not None:
-            taken = clock.furthest - slack if clock.frontier < END_OF_TIME else END_OF_TIME
+        if matching.spec.slack is not None:
+            taken = clock.taken_before(self.stage.doors)
             passed = Passed(taken, taken, (taken,) * len(clock.sources), taken)
         final = int(new.rows.ts.searchsorted(passed.final_before, side="left"))
         result.changes += matching.run(old.rows, new.rows, removed, is_new, final, passed)

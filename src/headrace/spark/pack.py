@@ -121,6 +121,7 @@ def _flush(packing: Packing, numbering: Numbering, held: list[pa.RecordBatch]) -
     else:
         placed = _placed(packing, numbering, batch, high, low, now, (high, low))
     segments, behind = segments_of(placed, packing.disorder)
+    read = len(placed.ts)
     placed, events = placed.events()
     if events is not None:
         batch, behind = batch.take(pa.array(events)), behind[events]
@@ -128,6 +129,7 @@ def _flush(packing: Packing, numbering: Numbering, held: list[pa.RecordBatch]) -
         "stream": packing.stream,
         "now": now,
         "segments": [[s.partition, *s.place, s.highest, max(s.rows, 1), s.promised] for s in segments],
+        "punctuation": read - len(placed.ts),
     }
     for part in packing.parts:
         inputs, times = _inputs(part.stage, part.names, batch)

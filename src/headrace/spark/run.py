@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from headrace.plan.query import Script
 
-METRICS = ("late", "admitted", "frontier", "cache_hits", "cache_misses", "rejected", "newest")
+METRICS = ("late", "admitted", "frontier", "cache_hits", "cache_misses", "rejected", "newest", "missed", "punctuation")
 
 
 def start_script(
@@ -236,14 +236,15 @@ def _progress_event(progress: Any, observed: Any, rows_out: int) -> ProgressEven
     known = frontier is not None and newest is not None and START_OF_TIME < frontier < END_OF_TIME
     return ProgressEvent(
         batch_id=int(progress["batchId"]),
-        rows_in=(seen["admitted"] or 0) + (seen["late"] or 0) + (seen["rejected"] or 0),
+        rows_in=sum(seen[name] or 0 for name in ("admitted", "late", "rejected", "punctuation")),
         rows_out=rows_out,
-        late=seen["late"] or 0,
+        late=(seen["late"] or 0) + (seen["missed"] or 0),
         rejected=seen["rejected"] or 0,
         frontier_lag_s=max(0.0, (newest - frontier) / 1e6) if known else None,
         batch_ms=float(progress["durationMs"].get("triggerExecution", 0)),
         cache_hits=seen["cache_hits"] or 0,
         cache_misses=seen["cache_misses"] or 0,
+        punctuation=seen["punctuation"] or 0,
     )
 
 

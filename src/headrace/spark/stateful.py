@@ -150,6 +150,8 @@ class Buckets:
         result = processor.process(header, arrivals)
         self._save(label, processor, store)
         numbers = self._numbers(processor, result, first_stage=number in self.counting, first_bucket=bucket == 0)
+        if number in self.counting and bucket == 0:
+            numbers[8] = header.punctuation
         numbers[3], numbers[4] = processor.cache.hits - hits, processor.cache.misses - misses
         if self.onward is None:
             yield from self._frames([*self._results(result), self._metrics(numbers)])
@@ -215,6 +217,8 @@ class Buckets:
         """Numbers for progress, by their place in `headrace.spark.run.METRICS`. Rows are counted in one stage only."""
         clock = processor.clock
         numbers: dict[int, int | None] = {0: result.late, 1: result.admitted} if first_stage else {}
+        if processor.matching is not None:
+            numbers[7] = result.missed
         if first_bucket:
             numbers[2], numbers[6] = clock.frontier, clock.latest
         return numbers
@@ -250,12 +254,13 @@ class Buckets:
 
 
 def _counting(stages: tuple[Stage, ...]) -> set[int]:
-    """Stages that between them read every stream, each once: where rows are counted."""
+    """Stages that between them read every stream, each once: where rows are counted. `late(s)` may see no rows but those of s."""
     seen: set[str] = set()
     out = set()
     for number, stage in enumerate(stages):
         names = {s.name for s in stage.sources if not s.follows}
-        if names and not names & seen:
+        partial = stage.doors and stage.pattern is None
+        if names and not partial and not names & seen:
             out.add(number)
             seen |= names
     return out
@@ -269,7 +274,7 @@ def _length(part: Columns) -> int:
 def gather(stage: Stage, cells: list[tuple[str, bytes]]) -> tuple[Header, Arrivals | None]:
     """All that a batch has for a bucket: one header, one run of rows."""
     segments: list[Segment] = []
-    now, ended = 0, False
+    now, ended, punctuation = 0, False, 0
     parts: list[Arrivals] = []
     follows: list[Standing] = []
     for head, body in cells:
@@ -284,9 +289,10 @@ def gather(stage: Stage, cells: list[tuple[str, bytes]]) -> tuple[Header, Arriva
         now = max(now, about.get("now", 0))
         ended = ended or about.get("ended", False)
         source = about.get("source", 0)
+        punctuation += about.get("punctuation", 0)
         given = about.get("segments", ())
         some = [Segment(p, (high, low), highest, rows, source, promised) for p, high, low, highest, rows, promised in given]
         if body:
             parts.append(read_cell(stage, Shape.load(about["shape"]), some, body, len(segments)))
         segments += some
-    return Header(now, tuple(segments), ended, tuple(follows)), join_arrivals(parts)
+    return Header(now, tuple(segments), ended, tuple(follows), punctuation), join_arrivals(parts)

@@ -10,7 +10,7 @@ from sqlglot import exp
 from headrace.errors import unknown
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.joins import KEY_HINT, Join, JoinKind, common_type
-from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, children
+from headrace.plan.nodes import Filter, Node, Project, in_arrival_order
 from headrace.plan.query import is_table
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow, Window
 from headrace.sql.bind_meeting import TIMES, meeting
@@ -124,17 +124,13 @@ def bind_join(
 
 def _side(side: From, catalog: Catalog, read: Callable[[From, Catalog], Node]) -> Node:
     node = read(side, catalog)
-    if _in_arrival_order(node):
+    if in_arrival_order(node):
         raise catalog.text.error("late and rejected rows stand in the order of arrival, which has no joins", side.span)
     if side.window is not None and side.window.predicate is not None:
         qualifier = _qualifier(side)
         scope = Scope(catalog.text, node.schema, (qualifier,) if qualifier else ())
         node = Filter(node, scope.condition(side.window.predicate, "WHERE"))
     return node
-
-
-def _in_arrival_order(node: Node) -> bool:
-    return isinstance(node, Late | Rejected) or any(map(_in_arrival_order, children(node)))
 
 
 def _qualifier(side: From) -> str | None:

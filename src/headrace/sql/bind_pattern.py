@@ -11,7 +11,7 @@ from sqlglot import exp
 from headrace.errors import QueryError
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.joins import KEY_HINT, common_type
-from headrace.plan.nodes import Filter, Late, Rejected, children
+from headrace.plan.nodes import Filter, in_arrival_order
 from headrace.plan.patterns import Pattern, Place, Selection, Spill, check_neighbours, pattern
 from headrace.plan.query import is_table
 from headrace.sql.bind_join import conjuncts
@@ -58,15 +58,11 @@ def _place(element: Element, catalog: Catalog, read: Callable[[From, Catalog], N
 
 def place_of(name: str, node: Node, *, negated: bool = False, repeated: bool = False) -> Place:
     """A place for the rows of a node, if they can have one."""
-    if _in_arrival_order(node):
+    if in_arrival_order(node):
         raise QueryError("late and rejected rows stand in the order of arrival, which has no sequences")
     if is_table(node):
         raise QueryError("the rows of a table have no time, and so no place in a sequence")
     return Place(name, node, negated, repeated)
-
-
-def _in_arrival_order(node: Node) -> bool:
-    return isinstance(node, Late | Rejected) or any(map(_in_arrival_order, children(node)))
 
 
 class Drawn:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from headrace.plan.expr import Expr
-from headrace.plan.nodes import Filter, Late, Node, Rejected, Scan, WindowAggregate, base_stream, children
+from headrace.plan.nodes import Filter, Late, Node, Rejected, Scan, WindowAggregate, base_stream, in_arrival_order
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
 from headrace.sql.bind_join import bind_join
 from headrace.sql.bind_pattern import bind_event
@@ -143,11 +143,6 @@ def _first_over(select: Select) -> Span | None:
         if found is not None and isinstance(item, Item):
             return place(found, item.value.span)
     return None
-
-
-def in_arrival_order(node: Node) -> bool:
-    """Whether rows come from `late(s)` or `rejected(s)`, which have no order of time."""
-    return isinstance(node, Late | Rejected) or any(map(in_arrival_order, children(node)))
 
 
 # --- the three kinds of SELECT

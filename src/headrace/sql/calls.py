@@ -89,16 +89,18 @@ class Calls:
         for known in calls:
             if replace(known, name="") == replace(call, name=""):
                 return Expr.column(known.name).tree
-        name = call.name if call.name and call.name.lower() not in self.names else self._fresh()
-        self.names.add(name.lower())
+        name = take_name(call.name, self.names)
         calls.append(replace(call, name=name))
         return Expr.column(name).tree
 
-    def _fresh(self) -> str:
-        number = 0
-        while f"_agg{number}" in self.names:
-            number += 1
-        return f"_agg{number}"
+
+def take_name(wanted: str, taken: set[str]) -> str:
+    """A name for the result of a call: the one that is wanted, or, if there is none or it is taken, one made up."""
+    name, number = wanted, 0
+    while not name or name.lower() in taken:
+        name, number = f"_agg{number}", number + 1
+    taken.add(name.lower())
+    return name
 
 
 def inner_scalar(scope: Scope, tree: exp.Expr, where: Span, clause: str) -> Expr:

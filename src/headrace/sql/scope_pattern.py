@@ -11,7 +11,7 @@ from headrace.errors import unknown
 from headrace.plan.aggregates import Aggregate, result_type
 from headrace.plan.expr import Expr
 from headrace.plan.patterns import place_columns
-from headrace.sql.calls import argument_of, inner_scalar
+from headrace.sql.calls import argument_of, inner_scalar, take_name
 from headrace.sql.errors import Span
 from headrace.sql.scope import Scope, aggregate_name, place
 
@@ -162,16 +162,9 @@ class GroupCalls:
         for group, known in self.found:
             if group == of and replace(known, name="") == replace(call, name=""):
                 return Expr.column(known.name).tree
-        name = call.name if call.name and call.name.lower() not in self.names else self._fresh()
-        self.names.add(name.lower())
+        name = take_name(call.name, self.names)
         self.found.append((of, replace(call, name=name)))
         return Expr.column(name).tree
-
-    def _fresh(self) -> str:
-        number = 0
-        while f"_agg{number}" in self.names:
-            number += 1
-        return f"_agg{number}"
 
 
 def _counted(call: exp.Expr, scope: PatternScope) -> tuple[exp.Expr, int | None]:

@@ -113,7 +113,8 @@ class _Binding:
 
         def make() -> Node:
             parts = self._into(name.text)
-            return merge_all([conform(node, schema, catalog, span) for node, span in parts])
+            with catalog.text.at(name.span):
+                return merge_all([conform(node, schema, catalog, span) for node, span in parts])
 
         fills = [s for s in self.statements if name.text.lower() in _targets(s)]
         catalog.add_fill(name, Fill(name.text, schema, list(fills), make))

@@ -8,6 +8,7 @@ from headrace.plan.aggregates import INTEGRAL, Aggregate, Laws, base_type, resul
 from headrace.plan.expr import Expr
 from headrace.stages.program import (
     RESULT,
+    Door,
     Input,
     JoinProgram,
     Metric,
@@ -59,6 +60,7 @@ class StageBuilder:
         self.joins: list[JoinProgram] = []
         self.pattern: Sequencing | None = None
         self.patterns: list[PatternProgram] = []
+        self.doors: tuple[Door, ...] = ()
         self.wanted: list[tuple[int, ...]] = []
         self.unique_within: int | None = None
         self.members: tuple[int, ...] = ()
@@ -206,6 +208,8 @@ class StageBuilder:
             case keys:
                 by = ", ".join(str(k[0]) for k in keys)
         everything = any(not masks for masks in self.wanted)
+        slack = None if self.pattern is None else self.pattern.slack
+        doors = self.doors if slack is None else (Door(tuple(range(len(self.sources))), slack),)
         return Stage(
             name=f"{' and '.join(dict.fromkeys(s.name for s in self.sources))} by {by}",
             sources=self.sources,
@@ -225,4 +229,5 @@ class StageBuilder:
             pattern=self.pattern,
             patterns=tuple(self.patterns),
             slices=share_slices(self),
+            doors=doors,
         )

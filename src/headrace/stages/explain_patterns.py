@@ -10,7 +10,7 @@ from sqlglot import exp
 from headrace.plan.nodes import base_streams, children, retracts
 from headrace.plan.patterns import Selection
 from headrace.plan.query import Emit, Using
-from headrace.plan.stream import Bound
+from headrace.plan.stream import Bound, longest_delay
 from headrace.plan.time import format_duration
 
 if TYPE_CHECKING:
@@ -85,16 +85,26 @@ def _gap(node: Pattern, i: int) -> str:
 
 
 def _implied(node: Pattern) -> list[str]:
-    """NEXT MATCH and STRICT are negations too."""
-    if node.selection is Selection.ANY or len(node.positive) < 2:
+    """NEXT MATCH and STRICT are negations too, and so is that a group has all that fits."""
+    if len(node.positive) < 2:
         return []
-    names = [node.places[p].name for p in node.positive]
-    if node.selection is Selection.NEXT:
-        return [f"NEXT MATCH: no other event that fits as {b} between {a} and {b}" for a, b in pairwise(names)]
+    if node.selection is not Selection.STRICT:
+        return [line for a, b in pairwise(node.positive) for line in _none_between(node, a, b)]
     same = " of the same key" if node.keys else ""
     every = ", ".join(dict.fromkeys(_streams_of(p) for p in node.places))
     but = " but those of a group" if any(p.repeated for p in node.places) else ""
     return [f"STRICT: no event at all of {every}{same} between two neighbours{but}"]
+
+
+def _none_between(node: Pattern, a: int, b: int) -> list[str]:
+    """What two neighbours imply, if anything. Before the last of a group at the end of a pattern lies the rest of it."""
+    before, place = node.places[a].name, node.places[b]
+    why = "NEXT MATCH" if node.selection is Selection.NEXT else f"{place.name} repeats"
+    if place.repeated and b != node.positive[-1]:
+        return [f"{why}: no event that fits as {place.name} between {before} and the first of its group"]
+    if not place.repeated and node.selection is Selection.NEXT:
+        return [f"{why}: no other event that fits as {place.name} between {before} and {place.name}"]
+    return []
 
 
 def _inside(node: Pattern) -> list[str]:
@@ -202,7 +212,7 @@ def _needs(node: Pattern, emit: Emit, using: Using) -> list[str]:
         clock = f"one clock over {', '.join(s.name for s in streams)}, the largest time seen"
         return [
             f"K = {_slack(streams)}, the largest DELAY; {clock}",
-            "a row that comes behind what has been taken is late for this query, and counted",
+            "a row that comes behind what has been taken is late for this query: counted, and in late(..) of its stream",
         ]
     gone = [f"to let events go: {_pogs(streams)}"]
     match emit:
@@ -268,4 +278,4 @@ def _promise(stream: Stream) -> str:
 
 
 def _slack(streams: tuple[Stream, ...]) -> str:
-    return format_duration(max((s.delay for s in streams if isinstance(s.delay, int)), default=0))
+    return format_duration(longest_delay(streams))

@@ -11,6 +11,7 @@ from headrace.plan.windows import RowsWindow
 
 Exprs = tuple[Expr, ...]  # one thing of every row: an expression for each stream that rows come from
 TRUE = Expr.of("TRUE")
+FALSE = Expr.of("FALSE")
 
 
 @dataclass(frozen=True, slots=True)

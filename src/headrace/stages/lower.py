@@ -47,6 +47,7 @@ from headrace.stages.builder import StageBuilder
 from headrace.stages.cut import Cuts
 from headrace.stages.flatten import Exprs, Flat, Flats, flatten, split_top, window_chain
 from headrace.stages.joins import lower_join
+from headrace.stages.late import LATE, lower_late
 from headrace.stages.patterns import lower_pattern
 from headrace.stages.program import Disorder, Output, Report, Source, Stage
 
@@ -113,7 +114,7 @@ class _Lowering:
             builder = StageBuilder(self._sources(streams), route, lambda e: types(e, schema))
             builder.level = self.level
             unique = _unique(streams)
-            if unique is not None and apart != "late":
+            if unique is not None and apart != LATE:
                 builder.unique(tuple((e,) for e in unique.by), unique.within)
             self.builders[key] = builder
         return self.builders[key]
@@ -131,8 +132,9 @@ class _Lowering:
         match core:
             case Rejected(stream=stream):
                 return self._finish(query, above, core.schema, rejected=stream.name)
-            case Late(stream=stream):
-                return self._late(query, above, stream)
+            case Late():
+                lower_late(query, core, self.builder)
+                return self._finish(query, above, core.schema)
             case Scan() | Merge():
                 return self._rows(query, node)
             case WindowAggregate():
@@ -161,13 +163,6 @@ class _Lowering:
         builder.outputs.append(Output(query.name, query.emit, columns, (), masks))
         schema = Schema(fields)
         return Finish(query, schema, (), tuple((n, Expr.column(n)) for n in schema.names))
-
-    def _late(self, query: Query, above: list[Filter | Project], stream: Stream) -> Finish:
-        builder = self.builder((stream,), None, apart="late")
-        builder.want(())
-        columns = tuple((f.name, builder.input((Expr.column(f.name),))) for f in stream.schema.fields)
-        builder.outputs.append(Output(query.name, Emit.CHANGES, columns, late=True))
-        return self._finish(query, above, Late(stream).schema)
 
     def _windows(self, query: Query, above: list[Filter | Project], top: WindowAggregate, route: tuple[Exprs, ...]) -> Finish:
         chain = window_chain(top)

@@ -15,7 +15,7 @@ from headrace.plan.patterns import Pattern, Selection, equal_terms
 from headrace.plan.query import Query, Using
 from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import StageSource
-from headrace.stages.flatten import TRUE, Exprs, Flat, flatten
+from headrace.stages.flatten import FALSE, TRUE, Exprs, Flat, flatten
 from headrace.stages.pattern_program import (
     ANY_ROW,
     Condition,
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     Keys = tuple[tuple[tuple[Expr, ...], Exprs], ...]  # terms of all places; what they are in every stream
     MakeBuilder = Callable[[tuple[Stream, ...], tuple[Exprs, ...] | None, object], StageBuilder]
 
-FALSE = Expr.of("FALSE")
 # Words of these types are equal exactly if the values are.
 INDEXED = (*INTEGRAL, "STRING", "VARCHAR", "CHAR", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "BOOLEAN")
 

@@ -253,6 +253,14 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Door:
+    """K-slack: rows of these sources are taken together, once the largest time of any is so far past them; it is then shut."""
+
+    sources: tuple[int, ...]
+    slack: int
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """The program of one stage."""
 
@@ -274,6 +282,7 @@ class Stage:
     pattern: Sequencing | None = None
     patterns: tuple[PatternProgram, ...] = ()
     slices: tuple[SharedSlices, ...] = ()
+    doors: tuple[Door, ...] = ()  # a row that comes behind one of them is late here, though it is not for its stream
 
     @property
     def sliced(self) -> frozenset[int]:
