@@ -1,6 +1,7 @@
 """Sequence patterns: the experiments of Liu et al. (ICDE 2009, figures 4 to 16), on Spark, and beside Flink's MATCH_RECOGNIZE.
 
-Parts: `figures` event by event in one process, `spark` the three strategies on Spark, `flink` both engines on the same payments.
+Parts: `figures` event by event in one process, `windows` what an event costs against WITHIN, `spark` the three strategies on
+Spark, `flink` both engines on the same payments.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from pathlib import Path
 
 from rich.table import Table
 
-from . import command, patterns_figures, patterns_flink, patterns_page, patterns_plots, patterns_spark
+from . import command, patterns_figures, patterns_flink, patterns_page, patterns_plots, patterns_spark, patterns_windows
 from .report import Result, Target
 from .rivals import flink_env
 
-PARTS = ("figures", "spark", "flink")
+PARTS = ("figures", "windows", "spark", "flink")
 NUMBERS = tuple(range(4, 17))
 NOT_YET = (15,)  # needs state outside memory
 
@@ -31,6 +32,9 @@ def main(options: argparse.Namespace) -> None:
         for r in drawn:
             patterns_plots.save_figure(r.details, folder / f"patterns-{r.details['figure']:02d}.png")
         results += drawn
+    if "windows" in options.parts:
+        by_window, promised, table = patterns_windows.run(log, options)
+        results, targets, tables = [*results, *by_window], [*targets, *promised], [*tables, table]
     if "spark" in options.parts:
         on_spark, table = patterns_spark.run(log, options)
         results, tables = [*results, *on_spark], [*tables, table]
@@ -64,7 +68,7 @@ def parts(text: str) -> tuple[str, ...]:
 
 def arguments() -> argparse.ArgumentParser:
     options = command.parser("patterns", __doc__.splitlines()[0])
-    options.add_argument("--parts", type=parts, default=PARTS, help="figures, spark, flink (default: all)")
+    options.add_argument("--parts", type=parts, default=PARTS, help=f"{', '.join(PARTS)} (default: all)")
     options.add_argument(
         "--figures",
         type=numbers,
@@ -72,6 +76,7 @@ def arguments() -> argparse.ArgumentParser:
         help="for example 4-9,16 (default: all but 15)",
     )
     options.add_argument("--events", type=int, default=20_000, help="rows of each run of a figure")
+    options.add_argument("--window-rows", type=int, default=200_000, help="payments of each run with one window")
     options.add_argument("--spark-rows", type=int, default=200_000, help="rows of the runs on Spark")
     options.add_argument("--flink-rows", type=int, default=2_000_000, help="payments beside Flink")
     options.add_argument("--no-flink", action="store_true", help="leave Flink out")

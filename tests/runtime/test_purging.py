@@ -17,19 +17,19 @@ from headrace.testing.rows import from_micros
 UNIT = 1_000_000
 
 
-def script(pattern: str, types: str, within: int):
+def script(pattern: str, types: str, within: int, selection: str = ""):
     """A pattern over streams of which nothing is known but what POGs say."""
     columns = "(at TIMESTAMP, pog TIMESTAMP)"
     says = "TIMESTAMP BY at PUNCTUATED BY pog"
     streams = "".join(f"CREATE STREAM {t} {columns} SOURCE FILE('{t}.csv') {says}; " for t in types)
-    return parse_script(f"{streams} EVENT SEQ({pattern}) WITHIN {within} SECONDS EMIT FINAL INTO found;")
+    return parse_script(f"{streams} EVENT SEQ({pattern}) {selection} WITHIN {within} SECONDS EMIT FINAL INTO found;")
 
 
 class Stored:
     """A run, event by event, and what is in memory after each."""
 
-    def __init__(self, pattern: str, types: str, within: int) -> None:
-        self.engine, self.types, self.now = LocalEngine(script(pattern, types, within), buckets=1), types, 0
+    def __init__(self, pattern: str, types: str, within: int, selection: str = "") -> None:
+        self.engine, self.types, self.now = LocalEngine(script(pattern, types, within, selection), buckets=1), types, 0
 
     def push(self, *things: str) -> set[str]:
         """`b6` is an event, `<B,17>` a POG."""
@@ -80,6 +80,16 @@ def test_events_go_when_all_pogs_have_passed_their_window(at_once):
     assert run.push("a1", "b2", "<A,6>", "<B,5>") == {"a1", "b2"}
     assert run.push("<B,6>") == {"b2"}
     assert run.push("<A,7>", "<B,7>") == set()
+
+
+def test_an_event_goes_once_its_next_one_is_known(at_once):
+    """With NEXT MATCH it goes with no other; until nothing can come before that, it stays, and so does what it forbids."""
+    run = Stored("a, b", "ab", 50, "NEXT MATCH")
+    assert run.push("a1", "b4", "a5", "<A,9>", "<B,3>") == {"a1", "b4", "a5"}
+    assert run.push("<B,4>") == {"b4", "a5"}
+    assert run.push("<A,10>") == {"a5"}
+    assert run.push("b11", "<B,12>") == {"a5", "b11"}  # an A may still come before b11
+    assert Stored("a, b", "ab", 50).push("a1", "b4", "a5", "<A,9>", "<B,9>") == {"a1", "b4", "a5"}
 
 
 @pytest.mark.parametrize(

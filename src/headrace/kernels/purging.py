@@ -10,7 +10,7 @@ import numba as nb
 import numpy as np
 
 from headrace.kernels import signatures as s
-from headrace.kernels.stacks import BITS, GRID, LOCAL, NONE, STACKS, TS, Stacks, before
+from headrace.kernels.stacks import BITS, GRID, KEY, LOCAL, NONE, STACKS, TS, Stacks, before
 
 N_PLACE, N_GAP = 0, 1  # columns of `negations`
 
@@ -110,18 +110,39 @@ def _can_forbid(
     return True
 
 
-@nb.njit(s.integer(STACKS, s.ints, s.ints, GRID, s.ints, s.integer, s.integer, s.integer, s.FLAGS, s.INTS), cache=True)
+@nb.njit(s.boolean(GRID, s.ints, s.integer, s.integer, s.integer, s.integer), cache=True)
+def _is_ended(rows: np.ndarray, chain: np.ndarray, start: int, stop: int, row: int, complete: int) -> bool:
+    """Whether the first event of its key behind a row, in a part of a list, stands before the time up to which all has come."""
+    low, high = start, stop
+    while low < high:
+        middle = (low + high) // 2
+        if before(rows, row, chain[middle]):
+            low = middle + 1
+        else:
+            high = middle
+    for i in range(low - 1, start - 1, -1):
+        if rows[chain[i], TS] >= complete:
+            return False
+        if rows[chain[i], KEY] == rows[row, KEY]:
+            return True
+    return False
+
+
+@nb.njit(s.integer(STACKS, s.ints, s.ints, GRID, s.ints, s.integer, s.integer, s.integer, s.integer, s.FLAGS, s.INTS), cache=True)
 def purgeable(
     stacks: Stacks, base: np.ndarray, positive: np.ndarray, negations: np.ndarray, frontier: np.ndarray, within: int, oldest: int,
-    outside: int, seen: np.ndarray, out: np.ndarray,
+    outside: int, first_ends: int, seen: np.ndarray, out: np.ndarray,
 ) -> int:  # fmt: skip
     """Write the rows that can go to `out`, and give how many they are.
 
     `base` is the index of every place (the last: that of any row, NONE if there is none) that has nothing but the key, `frontier`
     that of every place, `oldest` the time before which no row is needed, `outside` that of the newest row outside memory. `seen`
-    is one flag per row, all false.
+    is one flag per row, all false. `first_ends` is the positive place before the last if a row there goes with nothing but the
+    first event behind it that ends the pattern: once that is there, and nothing can come before it, all its sequences are known.
+    NONE if that is not so.
     """
-    rows, places = stacks.rows, len(base) - 1
+    rows, places, complete = stacks.rows, len(base) - 1, frontier.min()
+    last = positive[len(positive) - 1]
     chain, ends, count = np.empty(64, np.int64), np.zeros(places + 2, np.int64), 0
     for h in range(stacks.last.shape[1]):
         filled = 0
@@ -146,6 +167,8 @@ def purgeable(
                 for q in range(len(positive)):
                     if not needed and (rows[row, BITS] >> positive[q]) & 1:
                         needed = _can_match(rows, chain, ends, positive, frontier, within, outside, q, row)
+                        if needed and q == first_ends:
+                            needed = not _is_ended(rows, chain, ends[last], ends[last + 1], row, complete)
                 for g in range(len(negations)):
                     place = negations[g, N_PLACE]
                     if not needed and (rows[row, BITS] >> (place if place != NONE else places)) & 1:

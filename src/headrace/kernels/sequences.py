@@ -65,16 +65,21 @@ class Program(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """What is bound: the row of every positive place, the words, which of them are NULL, and room for those of an index."""
+    """What is bound: the row of every positive place, the words, which of them are NULL, and room for those of an index.
+
+    And where a search stands at every step: the row that is tried next, and the one that nothing beyond it can be taken of.
+    """
 
     row: np.ndarray
     words: np.ndarray
     nulls: np.ndarray
     probe: np.ndarray
+    cursor: np.ndarray
+    barrier: np.ndarray
 
 
 PROGRAM = nb.types.NamedTuple((BLOCKS, s.INTS, GRID, s.integer, s.INTS, GRID, GRID, s.integer), Program)
-BOUND = nb.types.NamedTuple((s.INTS, s.INTS, s.FLAGS, s.INTS), Bound)
+BOUND = nb.types.NamedTuple((s.INTS, s.INTS, s.FLAGS, s.INTS, s.INTS, s.INTS), Bound)
 
 
 @nb.njit(s.nothing(STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True)
@@ -277,7 +282,7 @@ def search(
     rows, steps, at = stacks.rows, program.steps[start], bound.row
     n, key, depth, own = len(at), rows[root, KEY], program.counts[start], start - len(at)
     gap_of_root, place_of_root = program.negations[own, N_GAP] if own >= 0 else NONE, _place_of(program, start)
-    cursor, barrier = np.full(depth + 1, NONE, np.int64), np.full(depth + 1, NONE, np.int64)
+    cursor, barrier = bound.cursor, bound.barrier
     everything = (1 << program.forbidding) - 1
     k, enter = first, True
     while k >= first:
@@ -326,6 +331,8 @@ def nothing_bound(program: Program, stacks: Stacks, width: int) -> Bound:
         np.zeros(width, np.int64),
         np.zeros(width, np.bool_),
         np.zeros(stacks.indexes.shape[1], np.int64),
+        np.full(n + 1, NONE, np.int64),
+        np.full(n + 1, NONE, np.int64),
     )
 
 

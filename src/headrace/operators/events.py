@@ -80,7 +80,7 @@ class Events:
         negations = search.program.negations[: search.program.forbidding]
         count = purgeable(
             self.state, search.base, search.program.positive, negations, frontier, search.spec.within, oldest, outside,
-            np.zeros(len(self._rows), np.bool_), out,
+            search.first_ends, np.zeros(len(self._rows), np.bool_), out,
         )  # fmt: skip
         gone = out[:count]
         stacks.unlink_all(self.state, gone)

@@ -199,6 +199,18 @@ class Search:
         every = [self.plan.indexes.get((p, ()), stacks.NONE) for p in range(self.plan.places + 1)]
         return np.array(every, np.int64)
 
+    @property
+    def first_ends(self) -> int:
+        """The positive place before the last, if its rows go with nothing but the first of their key that fits behind them.
+
+        NONE if that is not so, or if a result needs its rows for longer: it waits for its window to end, or gathers groups. Rows
+        outside memory come back with their frame, as if they had not been let go; there, too, NONE.
+        """
+        n = len(self.spec.positive)
+        ends = any(g.place == self.spec.positive[-1] and g.gap == n - 1 and not g.conditions for g in self.spec.negations)
+        longer = self.spec.trailing or self.spec.repeated or self.spec.spill is not None
+        return n - 2 if ends and n > 1 and not longer else stacks.NONE
+
     def change(
         self, state: stacks.Stacks, rows: np.ndarray, sign: np.ndarray, outside: int = START_OF_TIME
     ) -> tuple[np.ndarray, np.ndarray]:

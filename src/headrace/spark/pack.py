@@ -12,7 +12,7 @@ import pyarrow as pa
 from headrace.plan.arrow import arrow_type
 from headrace.runtime.cells import batch_of, write_cells
 from headrace.runtime.pack import Placed, segments_of
-from headrace.spark.sources import HEADER, PROMISE, TIME
+from headrace.spark.sources import HEADER, NOW, PROMISE, TIME
 from headrace.spark.worker import settle
 from headrace.stages.program import Disorder, Stage
 
@@ -102,7 +102,7 @@ def _flush(packing: Packing, numbering: Numbering, held: list[pa.RecordBatch]) -
     batch = table.to_batches()[0]
     why = batch.column("_bad")
     high, low = numbering.place(batch)
-    now = int(_numbers(batch, "_now")[0])
+    now = int(_numbers(batch, NOW)[0]) if NOW in batch.schema.names else 0
     labels: list[int] = []
     heads: list[str] = []
     bodies: list[pa.Buffer | bytes] = []

@@ -163,7 +163,7 @@ Wide = tuple[Expr, bool]  # an expression over the wide row, and whether it can 
 def _over_wide(names: Sequence[str], columns: Schema, expr: Expr) -> Wide:
     """An expression over some columns, over those of the wide row that have these names."""
     of = {f.name.lower(): Expr(logical(n, f.type)) for n, f in zip(names, columns.fields, strict=True)}
-    return expr.substitute(of), can_fail(expr)
+    return expr.substitute(of), can_fail(expr, columns)
 
 
 def _column(wide: Wide) -> Column:

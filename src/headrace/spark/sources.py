@@ -28,6 +28,7 @@ MIN_TIME = -62_135_596_800_000_000  # 0001-01-01
 MAX_TIME = 253_402_300_799_999_999  # 9999-12-31
 HEADER = "#header"
 TIME = "_ts"  # the column that is the time, also where it is an input
+NOW = "_now"  # the time of the batch; not there if nothing depends on it
 PROMISE = "_promise"  # up to where no more rows come, by a row that is punctuation; NO_PROMISE for an event
 
 
@@ -75,7 +76,7 @@ def prepare(
     parts = parts_of(stream.name, stages)
     exprs: list[Expr] = list(dict.fromkeys(i.exprs[source] for s, source in parts for i in stages[s].inputs))
     always = tuple(e for e in (stream.timestamp, stream.punctuation) if e is not None)  # whatever a query asks for
-    tried = [e for e in (*exprs, *always) if can_fail(e)]
+    tried = [e for e in (*exprs, *always) if can_fail(e, stream.schema)]
     names = {e: f"t{i}" for i, e in enumerate(dict.fromkeys(tried))}
     guards = {e: _guarded(e, parts, stages) if e not in always else e for e in names}
     base = base.select("*", *(attempt(F.expr(guards[e].sql)).alias(n) for e, n in names.items()))
@@ -83,7 +84,8 @@ def prepare(
     def value(expr: Expr) -> Column:
         return F.col(f"{names[expr]}.v") if expr in names else F.expr(expr.sql)
 
-    now = batch_time() if needs_now(stream) else F.lit(0).cast("bigint")
+    by_arrival = needs_now(stream)
+    now = batch_time() if by_arrival else F.lit(0).cast("bigint")
     given = now if stream.timestamp is None else value(stream.timestamp)
     table = F.lit(TABLE_TIME).cast("bigint")
     ts = table if stream.static else now  # NULL also where it does not fit
@@ -111,7 +113,8 @@ def prepare(
     reasons += of_events
     row = F.to_json(F.struct(*(F.col(f"`{n}`") for n in stream.schema.names)))
     text = F.coalesce(F.col(RAW), row) if places.kind == "lines" else row
-    columns = [ts.alias(TIME), now.alias("_now"), _bad([test for test, _ in reasons], text).alias("_bad")]
+    columns = [ts.alias(TIME), _bad([test for test, _ in reasons], text).alias("_bad")]
+    columns += [now.alias(NOW)] if by_arrival else []  # a column costs every row some time on its way to Python
     if promise is not None:
         columns.append(F.coalesce(promise, F.lit(NO_PROMISE)).alias(PROMISE))
     if places.kind != "arrival":
