@@ -6,11 +6,15 @@ Every bucket gets the same headers in the same batch, so every bucket computes t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.stages.program import Disorder, Door, Source, Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +242,11 @@ class Clocks:
         """How far time is, or was when the last of them ended."""
         return max(c.last for c in self.sources)
 
+    @property
+    def furthest(self) -> int:
+        """The largest time that any source has shown."""
+        return _furthest(self.sources)
+
     def taken_before(self, doors: tuple[Door, ...]) -> int:
         """The time before which rows have been taken by K-slack, where that is furthest."""
         return max((self._taken_before(door) for door in doors), default=START_OF_TIME)
@@ -246,7 +255,7 @@ class Clocks:
         own = [self.sources[i] for i in door.sources]
         if all(c.frontier == END_OF_TIME for c in own):
             return END_OF_TIME
-        return max((t for c in own if isinstance(c, Clock) for t in c.highest.values()), default=START_OF_TIME) - door.slack
+        return _furthest(own) - door.slack
 
     def thresholds(self, header: Header) -> np.ndarray:
         """For every segment, in the order of the header: rows below this time are late, whatever else."""
@@ -272,6 +281,10 @@ class Clocks:
         self.sources = [
             Clock.load(c.disorder, s) if isinstance(c, Clock) else c.load(s) for c, s in zip(self.sources, state, strict=True)
         ]
+
+
+def _furthest(clocks: Sequence[Clock | Follower | Ended]) -> int:
+    return max((t for c in clocks if isinstance(c, Clock) for t in c.highest.values()), default=START_OF_TIME)
 
 
 def _clock_of(number: int, source: Source) -> Clock | Follower | Ended:

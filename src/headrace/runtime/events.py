@@ -27,7 +27,8 @@ class ProgressEvent:
     """One micro-batch, counted. `frontier_lag_s` is how far the frontier is behind the newest event; None before the first.
 
     Of the rows that came in, `late` has those behind the frontier of their stream, and those that a K-slack query has missed;
-    `punctuation` has those that are no events, but say up to where their stream is complete.
+    `punctuation` has those that are no events, but say up to where their stream is complete. `waiting` is how many late events
+    wait for what their pattern has outside memory.
     """
 
     batch_id: int
@@ -40,6 +41,7 @@ class ProgressEvent:
     cache_hits: int = 0
     cache_misses: int = 0
     punctuation: int = 0
+    waiting: int = 0
 
 
 Event = RowsEvent | ProgressEvent

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from headrace.plan.query import Script
 
-METRICS = ("late", "admitted", "frontier", "cache_hits", "cache_misses", "rejected", "newest", "missed", "punctuation")
+METRICS = ("late", "admitted", "frontier", "cache_hits", "cache_misses", "rejected", "newest", "missed", "punctuation", "waiting")
 
 
 def start_script(
@@ -245,6 +245,7 @@ def _progress_event(progress: Any, observed: Any, rows_out: int) -> ProgressEven
         cache_hits=seen["cache_hits"] or 0,
         cache_misses=seen["cache_misses"] or 0,
         punctuation=seen["punctuation"] or 0,
+        waiting=seen["waiting"] or 0,
     )
 
 

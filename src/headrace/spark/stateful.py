@@ -218,7 +218,7 @@ class Buckets:
         clock = processor.clock
         numbers: dict[int, int | None] = {0: result.late, 1: result.admitted} if first_stage else {}
         if processor.matching is not None:
-            numbers[7] = result.missed
+            numbers[7], numbers[9] = result.missed, len(processor.matching.waiting)
         if first_bucket:
             numbers[2], numbers[6] = clock.frontier, clock.latest
         return numbers
