@@ -90,8 +90,6 @@ def promise(source: int, place: int, pog: int) -> Segment:
 
 def trace_of(run: Run) -> Trace:
     """Run it, after a short run of the same query that compiles what is to be compiled."""
-    if run.disk is not None:
-        raise NotImplementedError("state outside memory (001, section VIII) is still to come")
     lowered = lower(script_of(run))
     if len(lowered.stages) != 1:
         raise RuntimeError(f"{len(lowered.stages)} stages, where one was expected")
@@ -120,7 +118,7 @@ def drive(lowered: Lowered, rows: np.ndarray, arrival: np.ndarray, calls: list[C
         gc.enable()
     end = processor.process(Header(int(arrival[-1]), ended=True), None)
     given += ((len(calls), changes) for _, changes in end.changes)
-    return Trace(rows, arrival, busy, stored, *collected(lowered, given))
+    return Trace(rows, arrival, busy, stored, *collected(lowered, given), loads=processor.matching.frames.loads)
 
 
 def collected(lowered: Lowered, given: list[tuple[int, Changes]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

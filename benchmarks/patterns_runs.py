@@ -8,7 +8,7 @@ from enum import Enum
 from headrace.generate import Options
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Project, Scan
-from headrace.plan.patterns import Place, pattern
+from headrace.plan.patterns import Place, Spill, pattern
 from headrace.plan.query import Emit, Query, Script, Using
 from headrace.plan.schema import Schema
 from headrace.plan.stream import FrameSource, Stream
@@ -35,6 +35,11 @@ class Disk:
     memory: int
     late_events: int = 1  # alpha_p: so many of one frame
     late_units: float = 10.0  # alpha_t: or so long, in time units
+
+    @property
+    def spill(self) -> Spill:
+        """As the plan has it."""
+        return Spill(self.memory, self.late_events, round(self.late_units * UNIT) if self.late_events > 1 else None)
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ def script_of(run: Run) -> Script:
     """The plan of a run: a stream for each type, the sequence, and the ids of its events."""
     streams = tuple(stream_of(run, name) for name in run.types)
     places = [Place(s.name.lower(), Scan(s), negated=s.name == NEGATED) for s in streams]
-    node = pattern(places, (), round(run.window * UNIT))
+    node = pattern(places, (), round(run.window * UNIT), spill=None if run.disk is None else run.disk.spill)
     items = tuple((p.name, Expr.column(f"{p.name}_id")) for p in places if not p.negated)
     match run.strategy:
         case Strategy.BASIC | Strategy.AGGRESSIVE:

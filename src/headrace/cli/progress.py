@@ -61,6 +61,8 @@ class Totals:
         yield "rejected", f"{self.rejected:,}", "red" if self.rejected else ""
         if self.punctuation:
             yield "punctuation", f"{self.punctuation:,}", ""
+        if self.last.waiting:
+            yield "waiting", f"{self.last.waiting:,}", "yellow"
         yield "lag", "-" if self.last.frontier_lag_s is None else span(self.last.frontier_lag_s), ""
         yield "batch", f"{self.last.batch_id}", ""
         yield "took", f"{self.last.batch_ms:,.0f} ms", ""
