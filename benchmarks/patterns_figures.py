@@ -100,7 +100,7 @@ def _pog_name(kind: str) -> str:
 
 def _disk(run: Run) -> dict[str, Line]:
     late = replace(run, length=5, positive_share=0.8, negative_share=0.8)
-    return {"length 5, 80% late": tuple((float(n), replace(late, disk=Disk(40, n))) for n in PAGE_THRESHOLDS)}
+    return {"length 5, 80% late": tuple((float(n), replace(late, disk=Disk(48, n))) for n in PAGE_THRESHOLDS)}
 
 
 def _compared(rows: int) -> dict[str, Line]:

@@ -150,11 +150,6 @@ class Frames:
         place = int(self.kept.reservoir.last_ts[: len(self)].searchsorted(time))
         return int(self.kept.reservoir.first[place]) if place < len(self) else self.stop
 
-    def begins_in(self, times: np.ndarray) -> np.ndarray:
-        """For windows that begin at these times: in which frame, by the number of its chunk; NONE: in memory."""
-        place = self.kept.reservoir.last_ts.searchsorted(times)
-        return np.where(place < len(self), place + self.kept.reservoir.first_chunk, NONE)
-
     # ---- sequences ------------------------------------------------------------------------------------------------
 
     def complete(

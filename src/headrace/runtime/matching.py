@@ -129,11 +129,11 @@ class Matching:
     ) -> np.ndarray:
         """Which rows are taken in, of those that come and those that have waited: late ones may wait for a frame."""
         since = self.waiting.moved(removed, is_new)
-        begins = new.ts - self.spec.within
-        since[come & (new.ts < self._furthest) & (begins <= self.frames.outside)] = passed.furthest
+        outside = new.ts - self.spec.within <= self.frames.outside
+        since[come & outside & (new.ts < self._furthest)] = passed.furthest
         self._furthest = passed.furthest
         must = new.ts < max(passed.final_before, *passed.sources)  # what is final must have been seen
-        stays = waits_on(spill, self.frames, since, begins, must, passed.furthest)
+        stays = waits_on(spill, since, must | ~outside, passed.furthest)
         come = (come | (since != NEVER)) & ~stays
         since[~stays] = NEVER
         self.waiting = Waiting(since)
