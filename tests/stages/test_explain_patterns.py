@@ -52,6 +52,16 @@ def test_the_plan_of_the_paper():
     ]
 
 
+def test_memory():
+    asked = THEFT.replace("EMIT", "WITH (memory = 8000, together = 5, wait = 10 SECONDS) EMIT").format(more="")
+    assert fact(asked + "CHANGES", "memory") == [
+        "8,000 events a bucket, beside those of one batch; older ones lie outside, in frames of 1,000",
+        "a late event that needs a frame waits until 5 need it, or 10 seconds have passed, or until it is final",
+    ]
+    assert fact(asked + "CHANGES", "level")[0].endswith("complete) over the events that do not wait for a frame")
+    assert fact(THEFT.format(more="") + "CHANGES", "memory") == []
+
+
 @pytest.mark.parametrize(
     ("level", "said", "how"),
     [
