@@ -1,10 +1,16 @@
-"""Runs cases on Spark: many in one script, each batch of a stream as one file, one file of every stream in each micro-batch."""
+"""Runs cases on Spark: many in one script, each batch of a stream as one file, one file of every stream in each micro-batch.
+
+A stream of a socket has its rows served, in order; how they fall into batches is up to Spark.
+"""
 
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
+import socket
+import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +26,7 @@ from headrace.plan.nodes import Late, Merge, Node, Rejected, Scan
 from headrace.plan.patterns import Pattern
 from headrace.plan.query import FileSink, Query, Script
 from headrace.plan.schema import Schema
-from headrace.plan.stream import FileSource, Stream
+from headrace.plan.stream import FileSource, HostSource, Stream
 from headrace.testing.cases import QueryCase, has_op
 from headrace.testing.rows import Row, batch_of_rows, rows_of_batch
 from headrace.testing.tables import format_cell, read_batches
@@ -51,15 +57,34 @@ def over(node: Node, streams: dict[str, Stream]) -> Node:
     return replace(node, input=over(node.input, streams))
 
 
-def write_files(folder: Path, schema: Schema, kind: str, batches: list[list[Row]]) -> None:
+def write_files(folder: Path, schema: Schema, kind: str, batches: list[list[Row]], delimiter: str = ",") -> None:
     """Each batch as a file, in the order of their ages."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, rows in enumerate(batches):
         if rows:
-            write_file(folder / f"{number:04d}.{kind}", schema, rows, FIRST_WRITTEN + number)
+            write_file(folder / f"{number:04d}.{kind}", schema, rows, FIRST_WRITTEN + number, delimiter)
 
 
-def write_file(path: Path, schema: Schema, rows: list[Row], written: float | None = None) -> None:
+def serve(rows: list[Row], delimiter: str) -> int:
+    """Give these rows to the first that asks. Tells the port."""
+    server = socket.create_server(("127.0.0.1", 0))
+    text = io.StringIO()
+    csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(as_text(rows))
+
+    def answer() -> None:
+        with server, server.accept()[0] as connection:
+            connection.sendall(text.getvalue().encode())
+
+    threading.Thread(target=answer, daemon=True).start()
+    return int(server.getsockname()[1])
+
+
+def as_text(rows: list[Row]) -> list[list[str | None]]:
+    """Cells of a text file."""
+    return [[None if v is None else v if isinstance(v, str) else format_cell(v) for v in row] for row in rows]
+
+
+def write_file(path: Path, schema: Schema, rows: list[Row], written: float | None = None, delimiter: str = ",") -> None:
     """One file of rows, moved into place whole."""
     hidden = path.with_name(f".{path.name}")
     match path.suffix:
@@ -67,9 +92,7 @@ def write_file(path: Path, schema: Schema, rows: list[Row], written: float | Non
             pq.write_table(pa.Table.from_batches([batch_of_rows(schema, rows)]), hidden)
         case ".csv":
             with hidden.open("w", newline="", encoding="utf-8") as file:
-                csv.writer(file).writerows(
-                    [[None if v is None else v if isinstance(v, str) else format_cell(v) for v in row] for row in rows]
-                )
+                csv.writer(file, delimiter=delimiter).writerows(as_text(rows))
         case ".json":
             lines = [{n: v for n, v in zip(schema.names, row, strict=True) if v is not None} for row in rows]
             hidden.write_text("".join(json.dumps(line, default=format_cell) + "\n" for line in lines), encoding="utf-8")
@@ -92,11 +115,17 @@ class Placed:
         """Write the input, and point the plan to it."""
         streams: dict[str, Stream] = {}
         for stream in case.script.streams:
-            assert isinstance(stream.source, FileSource)
-            folder = root / prefix / "in" / stream.name
-            batches = read_batches(stream.name, stream.schema, case.inputs[stream.name])
-            write_files(folder, stream.schema, stream.source.format, [[a.values for a in b.rows[stream.name]] for b in batches])
-            source = replace(stream.source, path=str(folder))
+            read = read_batches(stream.name, stream.schema, case.inputs[stream.name])
+            batches = [[a.values for a in b.rows[stream.name]] for b in read]
+            source: FileSource | HostSource
+            if isinstance(stream.source, HostSource):
+                port = serve([row for rows in batches for row in rows], stream.source.delimiter)
+                source = replace(stream.source, host="127.0.0.1", port=port)
+            else:
+                assert isinstance(stream.source, FileSource)
+                folder = root / prefix / "in" / stream.name
+                write_files(folder, stream.schema, stream.source.format, batches, stream.source.delimiter)
+                source = replace(stream.source, path=str(folder))
             streams[stream.name] = replace(stream, name=f"{prefix}_{stream.name}", source=source)
         sinks = {q.name: str(root / prefix / "out" / q.name) for q in case.script.queries}
         queries = tuple(
