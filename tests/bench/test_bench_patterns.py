@@ -6,6 +6,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from benchmarks import patterns_windows
 from benchmarks.patterns_count import count_by_hand, ordered_times
 from benchmarks.patterns_figures import figures
 from benchmarks.patterns_flink import Question, count_matches, stream
@@ -75,6 +76,19 @@ def test_matches_of_payments_are_counted_right():
         ends = [r for r in rows if r["card"] == first["card"] and r["at"] > first["at"] and r["amount"] > question.ends]
         wanted += bool(ends) and (min(r["at"] for r in ends) - first["at"]).total_seconds() <= 3600
     assert count_matches(spec, question) == wanted > 100
+
+
+def test_windows_of_any_length_have_the_same_matches():
+    cases = {case.name: case for case in patterns_windows.CASES}
+    found = {}
+    for name in ("a fifth late", "in vain"):
+        case = cases[name]
+        rows = table(case.stream(20_000)).slice(0, 5_000)
+        found[name] = [patterns_windows.once(case, minutes, rows) for minutes in (60, 600)]
+    assert [r.details["matches"] for r in found["a fifth late"]] == [found["a fifth late"][0].details["matches"]] * 2
+    assert found["a fifth late"][0].details["matches"] > 1_000
+    assert [r.details["matches"] for r in found["in vain"]] == [0, 0]
+    assert patterns_windows.shown([r for some in found.values() for r in some]).row_count == 4
 
 
 def test_every_figure_has_its_runs_and_every_run_a_plan():

@@ -314,9 +314,11 @@ def search(
             k, enter = k - 1, False
             continue
         cursor[k] = stacks.links[row, local]
-        load(stacks, program, bound, program.positive[place], row)
-        enter = _holds(check, stacks, program, bound, steps[k, CONDITIONS], steps[k, TESTED], key)
-        if own >= 0 and place_of_root != NONE and steps[k, TESTED] != 0:
+        if program.word_place[program.positive[place], 0] != NONE:  # calls that do nothing would be half of what a step costs
+            load(stacks, program, bound, program.positive[place], row)
+        conditions, tested = steps[k, CONDITIONS], steps[k, TESTED]
+        enter = (conditions == 0 and tested == 0) or _holds(check, stacks, program, bound, conditions, tested, key)
+        if own >= 0 and place_of_root != NONE and tested != 0:
             load(stacks, program, bound, place_of_root, root)  # others have been tried in its place
         k += enter
     return out, found
