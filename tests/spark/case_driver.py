@@ -18,7 +18,7 @@ from headrace.plan.arrival import by_arrival
 from headrace.plan.joins import Join
 from headrace.plan.nodes import Late, Merge, Node, Rejected, Scan
 from headrace.plan.patterns import Pattern
-from headrace.plan.query import FileSink, Query, Script
+from headrace.plan.query import FileSink, Query, Script, Using
 from headrace.plan.schema import Schema
 from headrace.plan.stream import FileSource, Stream
 from headrace.testing.cases import QueryCase, has_op
@@ -51,11 +51,11 @@ def over(node: Node, streams: dict[str, Stream]) -> Node:
     return replace(node, input=over(node.input, streams))
 
 
-def write_files(folder: Path, schema: Schema, kind: str, batches: list[list[Row]]) -> None:
-    """Each batch as a file, in the order of their ages."""
+def write_files(folder: Path, schema: Schema, kind: str, batches: list[list[Row]], *, empty: bool = False) -> None:
+    """Each batch as a file, in the order of their ages; those without rows only if `empty`."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, rows in enumerate(batches):
-        if rows:
+        if rows or empty:
             write_file(folder / f"{number:04d}.{kind}", schema, rows, FIRST_WRITTEN + number)
 
 
@@ -91,11 +91,14 @@ class Placed:
     def of(case: QueryCase, root: Path, prefix: str) -> Placed:
         """Write the input, and point the plan to it."""
         streams: dict[str, Stream] = {}
+        # What K-slack misses depends on which rows of several streams come together: then a file is a batch of the case.
+        together = any(q.using is Using.KSLACK for q in case.script.queries)
         for stream in case.script.streams:
             assert isinstance(stream.source, FileSource)
             folder = root / prefix / "in" / stream.name
-            batches = read_batches(stream.name, stream.schema, case.inputs[stream.name])
-            write_files(folder, stream.schema, stream.source.format, [[a.values for a in b.rows[stream.name]] for b in batches])
+            batches = case.batches if together else read_batches(stream.name, stream.schema, case.inputs[stream.name])
+            rows = [[a.values for a in b.rows.get(stream.name, ())] for b in batches]
+            write_files(folder, stream.schema, stream.source.format, rows, empty=together)
             source = replace(stream.source, path=str(folder))
             streams[stream.name] = replace(stream, name=f"{prefix}_{stream.name}", source=source)
         sinks = {q.name: str(root / prefix / "out" / q.name) for q in case.script.queries}
