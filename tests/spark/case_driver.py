@@ -24,7 +24,7 @@ from headrace.plan.arrival import by_arrival
 from headrace.plan.joins import Join
 from headrace.plan.nodes import Late, Merge, Node, Rejected, Scan
 from headrace.plan.patterns import Pattern
-from headrace.plan.query import FileSink, Query, Script
+from headrace.plan.query import FileSink, Query, Script, Using
 from headrace.plan.schema import Schema
 from headrace.plan.stream import FileSource, HostSource, Stream
 from headrace.testing.cases import QueryCase, has_op
@@ -57,11 +57,13 @@ def over(node: Node, streams: dict[str, Stream]) -> Node:
     return replace(node, input=over(node.input, streams))
 
 
-def write_files(folder: Path, schema: Schema, kind: str, batches: list[list[Row]], delimiter: str = ",") -> None:
-    """Each batch as a file, in the order of their ages."""
+def write_files(
+    folder: Path, schema: Schema, kind: str, batches: list[list[Row]], delimiter: str = ",", *, empty: bool = False
+) -> None:
+    """Each batch as a file, in the order of their ages; those without rows only if `empty`."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, rows in enumerate(batches):
-        if rows:
+        if rows or empty:
             write_file(folder / f"{number:04d}.{kind}", schema, rows, FIRST_WRITTEN + number, delimiter)
 
 
@@ -114,9 +116,11 @@ class Placed:
     def of(case: QueryCase, root: Path, prefix: str) -> Placed:
         """Write the input, and point the plan to it."""
         streams: dict[str, Stream] = {}
+        # What K-slack misses depends on which rows of several streams come together: then a file is a batch of the case.
+        together = any(q.using is Using.KSLACK for q in case.script.queries)
         for stream in case.script.streams:
-            read = read_batches(stream.name, stream.schema, case.inputs[stream.name])
-            batches = [[a.values for a in b.rows[stream.name]] for b in read]
+            read = case.batches if together else read_batches(stream.name, stream.schema, case.inputs[stream.name])
+            batches = [[a.values for a in b.rows.get(stream.name, ())] for b in read]
             source: FileSource | HostSource
             if isinstance(stream.source, HostSource):
                 port = serve([row for rows in batches for row in rows], stream.source.delimiter)
@@ -124,7 +128,7 @@ class Placed:
             else:
                 assert isinstance(stream.source, FileSource)
                 folder = root / prefix / "in" / stream.name
-                write_files(folder, stream.schema, stream.source.format, batches, stream.source.delimiter)
+                write_files(folder, stream.schema, stream.source.format, batches, stream.source.delimiter, empty=together)
                 source = replace(stream.source, path=str(folder))
             streams[stream.name] = replace(stream, name=f"{prefix}_{stream.name}", source=source)
         sinks = {q.name: str(root / prefix / "out" / q.name) for q in case.script.queries}

@@ -143,11 +143,12 @@ class TaskProcessor:
         late = arrivals.behind | (arrivals.ts < bounds[arrivals.segment])
         result.late = int(np.count_nonzero(late))
         result.admitted = len(arrivals) - result.late
-        late |= arrivals.ts < taken
-        lost = np.flatnonzero(late)
-        result.missed = len(lost) - result.late
-        if len(lost) == 0:
+        if self.stage.doors:
+            late |= arrivals.ts < taken
+            result.missed = int(np.count_nonzero(late)) - result.late
+        if result.late + result.missed == 0:
             return arrivals
+        lost = np.flatnonzero(late)
         result.changes += [self._late_rows(o, arrivals.take(lost)) for o in self.stage.outputs if o.late]
         return arrivals.take(np.flatnonzero(~late))
 
