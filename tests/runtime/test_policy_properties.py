@@ -40,3 +40,10 @@ def test_a_distance_that_overflows_is_no_distance():
     shops = (-(2**31), 5, -(2**31) + 20, 2**31 - 1, 7)
     rows = [Arrival((from_micros(i * 1_000_000), shop)) for i, shop in enumerate(shops)]
     check_query(parse_script(sql), [Batch(0, {"s": rows[:3]}), Batch(1, {"s": rows[3:]})], local_engine, buckets=(1,), recuts=1)
+
+
+def test_a_row_may_pass_more_looks_than_can_be_counted():
+    sql = """CREATE STREAM s (at TIMESTAMP, km BIGINT) SOURCE FILE('s.csv') TIMESTAMP BY at DELAY 1 SECOND;
+             SELECT COUNT(*) AS n, MAX(km) AS top FROM s [SIZE 10 ON km EVERY 4 ON km] INTO o;"""
+    rows = [Arrival((from_micros(i * 1_000_000), km)) for i, km in enumerate((1, 4, 21, 10**18, 10**18 + 5, 10**18 + 50))]
+    check_query(parse_script(sql), [Batch(0, {"s": rows[:3]}), Batch(1, {"s": rows[3:]})], local_engine, buckets=(1,), recuts=1)

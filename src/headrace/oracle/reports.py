@@ -193,15 +193,16 @@ class _Reports:
                 inside = self.inside(seen, self.times[i], u if same else self.position(seen))
                 start, end = self.bounds(self.times[i])
                 if inside:
-                    yield Look(self.keys_of[i][:3], tuple(inside), start, end, mark=round(u / every))
-                # Where the window is measured otherwise, all looks that one row passes would say the same.
-                u = u + every if same else first
+                    yield Look(self.keys_of[i][:3], tuple(inside), start, end, mark=_multiple(u, every))
+                # Where the window is measured otherwise, all looks that one row passes would say the same; and once the
+                # window is empty, no look further on has anything in it: a row may pass more multiples than can be counted.
+                u = u + every if same and inside else first
         if self.ended and u is not None:
             seen = list(range(len(self.times)))
             inside = self.inside(seen, self.last, u if same else self.position(seen))
             if inside:
                 start, end = self.bounds(self.last)
-                yield Look((self.last, CLOCK, 0), tuple(inside), start, end, mark=round(u / every))
+                yield Look((self.last, CLOCK, 0), tuple(inside), start, end, mark=_multiple(u, every))
 
     def by_instant(self, trigger: EveryInstant) -> Iterator[Look]:
         """After all rows of one time, or of one batch."""
@@ -333,6 +334,11 @@ def delta_of(expr: Expr, schema: Schema, first: Row, row: Row) -> float | None:
             raise
         return None
     return value
+
+
+def _multiple(u: float, every: float) -> int:
+    """Which multiple it is. Whole numbers may be larger than a double can tell apart."""
+    return u // every if isinstance(u, int) and isinstance(every, int) else round(u / every)
 
 
 def _within(value: Any, above: Any, upto: Any) -> bool:
