@@ -16,8 +16,8 @@ N_PLACE, N_GAP = 0, 1  # columns of `negations`
 
 
 @nb.njit(s.integer(GRID, s.ints, s.integer, s.integer, s.integer), cache=True)
-def _first_behind(rows: np.ndarray, chain: np.ndarray, start: int, stop: int, row: int) -> int:
-    """In a part of a list, the newest first: the earliest event behind a row; NONE if there is none."""
+def _end_of_those_behind(rows: np.ndarray, chain: np.ndarray, start: int, stop: int, row: int) -> int:
+    """In a part of a list, the newest first: where the events behind a row end."""
     low, high = start, stop  # events at start .. low - 1 are behind it
     while low < high:
         middle = (low + high) // 2
@@ -25,7 +25,14 @@ def _first_behind(rows: np.ndarray, chain: np.ndarray, start: int, stop: int, ro
             low = middle + 1
         else:
             high = middle
-    return chain[low - 1] if low > start else NONE
+    return low
+
+
+@nb.njit(s.integer(GRID, s.ints, s.integer, s.integer, s.integer), cache=True)
+def _first_behind(rows: np.ndarray, chain: np.ndarray, start: int, stop: int, row: int) -> int:
+    """In a part of a list, the newest first: the earliest event behind a row; NONE if there is none."""
+    end = _end_of_those_behind(rows, chain, start, stop, row)
+    return chain[end - 1] if end > start else NONE
 
 
 @nb.njit(s.integer(GRID, s.ints, s.integer, s.integer, s.integer), cache=True)
@@ -113,14 +120,7 @@ def _can_forbid(
 @nb.njit(s.boolean(GRID, s.ints, s.integer, s.integer, s.integer, s.integer), cache=True)
 def _is_ended(rows: np.ndarray, chain: np.ndarray, start: int, stop: int, row: int, complete: int) -> bool:
     """Whether the first event of its key behind a row, in a part of a list, stands before the time up to which all has come."""
-    low, high = start, stop
-    while low < high:
-        middle = (low + high) // 2
-        if before(rows, row, chain[middle]):
-            low = middle + 1
-        else:
-            high = middle
-    for i in range(low - 1, start - 1, -1):
+    for i in range(_end_of_those_behind(rows, chain, start, stop, row) - 1, start - 1, -1):
         if rows[chain[i], TS] >= complete:
             return False
         if rows[chain[i], KEY] == rows[row, KEY]:
