@@ -40,7 +40,7 @@ MINUTES = (1, 10, 60, 600)
 BATCH = 2_000
 LATE_SECONDS = 60.0
 RUNS = 3
-AS_FLAT_AS = 2.0  # 600 times the window: an event costs at most so much more, for memory that no cache holds
+AS_FLAT_AS = 1.5  # 600 times the window: an event costs at most so much more
 MEDIAN_AMOUNT, NO_AMOUNT = 20.09, 1e12
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from headrace.oracle.admission import Arrival, Batch
-from headrace.oracle.evaluate import expected_after_each_batch
+from headrace.oracle.evaluate import expected_after_each_batch, final_after_each_batch
 from headrace.plan.time import SECOND
 from headrace.sql import parse_script
+from headrace.testing.conformance import check_query
+from headrace.testing.local import local_engine
 from headrace.testing.rows import from_micros
 
 DELAYS = {"a": 2, "b": 5, "c": 1, "d": 3}
@@ -166,3 +168,14 @@ def test_kslack_keeps_the_order_where_a_negation_ends_the_pattern():
 def test_filters_and_columns_above_change_nothing(emit):
     sql = f"SELECT x FROM (EVENT SEQ(a, !(b), c) WITHIN 10 SECONDS RETURN a.id AS y, c.id AS x) WHERE y <> 'a2' EMIT {emit}"
     assert [name for part in leaves(sql, "a1 a2 c3; a20 b20 c20") for name in part] == ["c3"]
+
+
+def test_a_window_over_a_pattern_of_one_stream_in_order_is_final_with_its_last_row():
+    script = parse_script("""
+        CREATE STREAM a (at TIMESTAMP, k INT) SOURCE FILE('a.csv') TIMESTAMP BY at DELAY 0;
+        SELECT k, COUNT(*) AS n FROM (EVENT SEQ(a x, a y) WHERE x.k = y.k WITHIN 5 SECONDS RETURN x.k) [RANGE 9 SECONDS]
+        GROUP BY k EMIT FINAL INTO counts;
+    """)
+    batches = [Batch(n, {"a": [Arrival((from_micros(n * 1_000_000), 1))]}) for n in (1, 2)]
+    check_query(script, batches, local_engine, buckets=(1, 3), restarts=(1,))
+    assert [len(rows) for rows in final_after_each_batch(script.queries[0], batches)] == [0, 1, 1]

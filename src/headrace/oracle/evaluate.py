@@ -259,9 +259,15 @@ def _final(
     if not isinstance(leaf(query.node), Scan):
         return found, None  # late and rejected rows are facts at once
     # At its frontier one stream may still bring rows that stand before those of another.
-    streams = base_streams(query.node)
-    bound = last[streams[0].name].final_before if len(streams) == 1 else min(o.frontier for o in last.values())
+    one = next(iter(last.values())) if _sources(query.node) == 1 else None
+    bound = one.final_before if one is not None else min(o.frontier for o in last.values())
     return [pair for pair in found if pair[0][0] < bound - settles(query.node)], None
+
+
+def _sources(node: Node) -> int:
+    """From how many places rows come. A pattern reads a unit once, at however many places of it."""
+    below = units(node) if isinstance(node, Pattern) else children(node)
+    return sum(map(_sources, below)) or 1
 
 
 def _top(node: Node) -> tuple[list[Filter | Project], Node]:
