@@ -47,3 +47,10 @@ def test_a_row_may_pass_more_looks_than_can_be_counted():
              SELECT COUNT(*) AS n, MAX(km) AS top FROM s [SIZE 10 ON km EVERY 4 ON km] INTO o;"""
     rows = [Arrival((from_micros(i * 1_000_000), km)) for i, km in enumerate((1, 4, 21, 10**18, 10**18 + 5, 10**18 + 50))]
     check_query(parse_script(sql), [Batch(0, {"s": rows[:3]}), Batch(1, {"s": rows[3:]})], local_engine, buckets=(1,), recuts=1)
+
+
+def test_windows_up_to_a_time_long_after_the_last_row():
+    sql = """CREATE STREAM s (at TIMESTAMP, x INT) SOURCE FILE('s.csv') TIMESTAMP BY at DELAY 1 SECOND;
+             SELECT x, COUNT(*) AS n FROM s [LANDMARK TO '2026-01-01' EVERY 2 SECONDS] GROUP BY x EMIT FINAL INTO o;"""
+    rows = [Arrival((from_micros(seconds * 1_000_000), x)) for seconds, x in ((-(10**9), 1), (4 - 10**9, 2), (7 - 10**9, 1))]
+    check_query(parse_script(sql), [Batch(0, {"s": rows[:2]}), Batch(1, {"s": rows[2:]})], local_engine, buckets=(1,), recuts=1)

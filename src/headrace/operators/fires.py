@@ -170,11 +170,13 @@ def _at_times(report: Report, trigger: EveryTime, pass_: Pass, ask: Ask) -> Fire
 
 
 def until(window: UntilWindow, every: int, gone: Run, ask: Ask, entered: int) -> Fires | None:
-    """All windows that end when the time has come; `gone` are their rows. None: the time has not come."""
+    """All windows that end when the time has come, and hold a row; `gone` are their rows. None: the time has not come."""
     if not ask.start <= window.stop < ask.stop or len(gone.ts) == 0:
         return None
-    count = (window.stop - int(gone.ts[0])) // every + 1
-    starts = window.stop - every * np.arange(count, 0, -1, dtype=np.int64)
+    # Long after the last row, there are more windows without any than could be numbered.
+    longest, shortest = ((window.stop - int(ts)) // every + 1 for ts in (gone.ts[0], gone.ts[-1]))
+    count = longest - shortest + 1
+    starts = window.stop - every * np.arange(longest, shortest - 1, -1, dtype=np.int64)
     none = np.zeros(count, np.int64)
     return Fires(
         np.full(count, window.stop, np.int64), np.full(count, CLOCK_PLACE, np.int64), none, np.full(count, entered, np.int64),

@@ -141,9 +141,9 @@ class _Reports:
             yield Look((u, CLOCK, 0), tuple(self.inside(seen, u, self.position(seen))), start, end)
 
     def until(self, stop: int, every: int) -> Iterator[Look]:
-        """At one time, all windows that end there, from the shortest to the first that holds every row."""
+        """At one time, all windows that end there, from the shortest that holds a row to the first that holds every row."""
         seen = [j for j, t in enumerate(self.times) if t <= stop]
-        start = stop
+        start = stop - (stop - self.times[seen[-1]]) // every * every if seen else stop
         firsts = {self.groups[j]: self.times[j] for j in reversed(seen) if self.selected[j]}
         while firsts and stop < self.clock and start >= min(firsts.values()):
             start -= every
