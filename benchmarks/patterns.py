@@ -17,7 +17,6 @@ from .rivals import flink_env
 
 PARTS = ("figures", "windows", "spark", "flink")
 NUMBERS = tuple(range(4, 17))
-NOT_YET = (15,)  # needs state outside memory
 
 
 def main(options: argparse.Namespace) -> None:
@@ -66,19 +65,21 @@ def parts(text: str) -> tuple[str, ...]:
     return found
 
 
+def shares(text: str) -> tuple[float, ...]:
+    return tuple(map(float, text.split(",")))
+
+
 def arguments() -> argparse.ArgumentParser:
     options = command.parser("patterns", __doc__.splitlines()[0])
     options.add_argument("--parts", type=parts, default=PARTS, help=f"{', '.join(PARTS)} (default: all)")
-    options.add_argument(
-        "--figures",
-        type=numbers,
-        default=tuple(n for n in NUMBERS if n not in NOT_YET),
-        help="for example 4-9,16 (default: all but 15)",
-    )
+    options.add_argument("--figures", type=numbers, default=NUMBERS, help="for example 4-9,16 (default: all)")
     options.add_argument("--events", type=int, default=20_000, help="rows of each run of a figure")
     options.add_argument("--window-rows", type=int, default=200_000, help="payments of each run with one window")
     options.add_argument("--spark-rows", type=int, default=200_000, help="rows of the runs on Spark")
     options.add_argument("--flink-rows", type=int, default=2_000_000, help="payments beside Flink")
+    options.add_argument(
+        "--matches", type=shares, default=patterns_flink.MATCHES_PER_EVENT, help="a payment, beside Flink (default: 0.01,0.1,1)"
+    )
     options.add_argument("--no-flink", action="store_true", help="leave Flink out")
     options.add_argument("--page", type=Path, help="write the page of the documentation from what was measured")
     return options

@@ -80,7 +80,7 @@ def count_matches(spec: Payments, question: Question) -> int:
 def run(log: command.Log, options: argparse.Namespace) -> tuple[list[Result], list[Target], list[Table]]:
     """Both engines in one run, question by question."""
     spec = stream(options.flink_rows // (20 if options.quick else 1))
-    asked = questions(spec)
+    asked = questions(spec, options.matches)
     ours = headrace(log, spec, asked)
     theirs = [] if options.no_flink else flink(log, spec, asked)
     results = [r for pair in zip(ours, theirs, strict=True) for r in pair] if theirs else ours
