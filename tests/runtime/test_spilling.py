@@ -67,7 +67,7 @@ def net(changes) -> Counter:
 def test_memory_is_bounded_by_a_twentieth_of_the_window_and_the_output_is_the_same(emit):
     small, large = LocalEngine(script(emit), 1), LocalEngine(script(emit, memory=""), 1)
     peak = reference = said = 0
-    for batch in arrivals(WINDOW + WINDOW // 3, size=MEMORY // 8):
+    for batch in arrivals(WINDOW + WINDOW // 6, size=MEMORY // 8):
         found, wanted = small.push(batch)["found"], large.push(batch)["found"]
         assert Counter(map(repr, found)) == Counter(map(repr, wanted))
         said += len(found)

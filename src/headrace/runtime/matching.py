@@ -226,7 +226,7 @@ class Matching:
 
     def settle(self, rows: Rows, final: int, passed: Passed) -> list[list[np.ndarray]]:
         """The first rows are final; events that no result can need any more are gone. Gives the columns of rows that are."""
-        full = self.spec.spill is not None and self.events.live > self.spec.spill.room
+        full = self.spec.spill is not None and self.stored > self.spec.spill.room
         purged = self._purge(passed, always=full)
         events = self.open[:final]
         there = np.flatnonzero(events >= 0)
@@ -256,7 +256,7 @@ class Matching:
 
     def _spill(self, spill: Spill) -> None:
         """The oldest events leave memory, frame by frame, until there is room."""
-        while self.events.live > spill.room and self.frames.next_stop is not None:
+        while self.stored > spill.room and self.frames.next_stop is not None:
             self.frames.stop = self.frames.next_stop
             live = np.flatnonzero(self.events.there)
             leave = live[(self.number[live] >= 0) & (self.number[live] < self.frames.stop)]

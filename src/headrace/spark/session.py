@@ -31,10 +31,7 @@ LOCAL = {
     # ParallelGC: rows travel in arrays of megabytes, for which G1 marks the heap in the background, and a core is gone.
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Xss16m --add-modules=jdk.incubator.vector -Dlog4j2.level=error "
     # Rows pass through Arrow twice; Spark writes within bounds, so they need not be checked for every value.
-    "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false "
-    # What runs for every row is compiled in full as soon as ever; what plans a batch, at ten times the default number of calls:
-    # compiling it took more of the first minutes than all tasks.
-    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 -XX:Tier4CompileThreshold=150000",
+    "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "4g",
