@@ -63,7 +63,7 @@ def cascades(draw: st.DrawFn) -> Case:
     return Case(Script(tuple(queries), (stream,)), tuple(draw(arrivals(stream, 16))))
 
 
-@settings(suppress_health_check=RELAXED, max_examples=max(8, settings.default.max_examples // 6))
+@settings(suppress_health_check=RELAXED, max_examples=max(6, settings.default.max_examples // 6))
 @given(cascades())
 def test_queries_over_results_conform(case: Case):
     try:

@@ -108,7 +108,7 @@ def _together(draw: st.DrawFn, base: tuple[Stream, ...]) -> list[Batch]:
     return batches
 
 
-@settings(suppress_health_check=RELAXED, max_examples=max(10, settings.default.max_examples // 3))
+@settings(suppress_health_check=RELAXED, max_examples=max(7, settings.default.max_examples // 3))
 @given(st.data())
 def test_joins_conform(data):
     case = data.draw(joins())

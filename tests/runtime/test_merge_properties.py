@@ -55,7 +55,7 @@ def merges(draw: st.DrawFn) -> Case:
     return Case(Script(tuple(queries), (first, second)), tuple(batches))
 
 
-@settings(suppress_health_check=RELAXED, max_examples=max(10, settings.default.max_examples // 3))
+@settings(suppress_health_check=RELAXED, max_examples=max(7, settings.default.max_examples // 3))
 @given(st.data())
 def test_merged_streams_conform(data):
     try:

@@ -20,14 +20,14 @@ from headrace.testing.rows import from_micros
 RELAXED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example, HealthCheck.filter_too_much]
 
 
-@settings(suppress_health_check=RELAXED, max_examples=max(12, settings.default.max_examples // 4))
+@settings(suppress_health_check=RELAXED, max_examples=max(8, settings.default.max_examples // 4))
 @given(st.integers(0, 2**32))
 def test_patterns_conform(seed):
     case = seeded_pattern_case(seed)
     check_query(case.script, case.batches, local_engine, buckets=(4, 1), restarts=(1, 3), recuts=1, seed=seed)
 
 
-@settings(suppress_health_check=RELAXED, max_examples=max(6, settings.default.max_examples // 8))
+@settings(suppress_health_check=RELAXED, max_examples=max(4, settings.default.max_examples // 8))
 @given(pattern_cases(most_rows=12))
 def test_small_patterns_conform(case):
     """The same, of a kind that shrinks when it fails."""

@@ -22,13 +22,13 @@ RELAXED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_b
 
 
 @given(policy_cases())
-@settings(suppress_health_check=RELAXED, max_examples=max(8, settings.default.max_examples // 6))
+@settings(suppress_health_check=RELAXED, max_examples=max(6, settings.default.max_examples // 6))
 def test_windows_of_every_policy(case: Case):
     check_query(case.script, case.batches, local_engine, buckets=(3, 1), restarts=(1, 3), recuts=1, losses=False)
 
 
 @given(shared_looks())
-@settings(suppress_health_check=RELAXED, max_examples=max(8, settings.default.max_examples // 6))
+@settings(suppress_health_check=RELAXED, max_examples=max(6, settings.default.max_examples // 6))
 def test_windows_of_several_lengths_that_share_slices(case: Case):
     with patch.object(Slices, "page", 3):  # so that a few cells already lie in several pages, and are moved together
         check_query(case.script, case.batches, local_engine, buckets=(3, 1), restarts=(1, 3), recuts=1, losses=False)

@@ -31,7 +31,7 @@ from headrace.testing.rows import Row, canonical_row, from_micros
 
 pytestmark = pytest.mark.spark
 
-KILLS = int(os.environ.get("HEADRACE_KILLS", "3"))
+KILLS = int(os.environ.get("HEADRACE_KILLS", "2"))
 SEED = int(os.environ.get("HEADRACE_SEED", "0"))
 FILES = 10 * KILLS
 PATIENCE_S = 300  # for one run of the child

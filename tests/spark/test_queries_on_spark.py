@@ -15,7 +15,7 @@ from case_driver import Placed, run_cases
 from headrace.testing.cases import check_end, read_case
 
 FOLDER = Path(__file__).parents[1] / "queries"
-TOGETHER = 1 if os.environ.get("HEADRACE_ALONE") else 10
+TOGETHER = 1 if os.environ.get("HEADRACE_ALONE") else 12
 FILES = [path for path in sorted(FOLDER.glob("*/*.case")) if "spark" not in read_case(path).left_out]
 
 
