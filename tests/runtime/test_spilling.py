@@ -177,13 +177,15 @@ def test_late_events_wait_for_each_other_and_all_else_is_as_if_they_had_not_come
 
 
 def test_late_events_wait_no_longer_than_wait():
-    engine = LocalEngine(script(memory=f"WITH (memory = {MEMORY}, together = 100, wait = 2 SECONDS)"), 1)
+    engine = LocalEngine(script(memory=f"WITH (memory = {MEMORY}, together = 100, wait = 3 SECONDS)"), 1)
     since: dict[int, int] = {}
+    longest = -1
     for batch in late_stream():
         engine.push(batch)
         now = waiting_times(engine)
         since = {t: since.get(t, batch.now) for t in now}
-        assert all(batch.now - begun < 2 * UNIT for begun in since.values())
+        longest = max([longest, *(batch.now - begun for begun in since.values())])
+    assert longest == 1 * UNIT  # a late event came when time was a second behind its batch, and three seconds later is taken
 
 
 @pytest.mark.parametrize("emit", ["CHANGES", "FINAL", "FINAL IN ORDER"])
