@@ -76,7 +76,10 @@ def arguments() -> argparse.ArgumentParser:
     options.add_argument("--events", type=int, default=20_000, help="rows of each run of a figure")
     options.add_argument("--window-rows", type=int, default=200_000, help="payments of each run with one window")
     options.add_argument("--spark-rows", type=int, default=200_000, help="rows of the runs on Spark")
-    options.add_argument("--flink-rows", type=int, default=2_000_000, help="payments beside Flink")
+    options.add_argument("--flink-rows", type=int, default=5_000_000, help="payments beside Flink")
+    options.add_argument(
+        "--rounds", type=int, default=3, help="timed runs of each question to Headrace beside Flink; the median counts"
+    )
     options.add_argument(
         "--matches", type=shares, default=patterns_flink.MATCHES_PER_EVENT, help="a payment, beside Flink (default: 0.01,0.1,1)"
     )

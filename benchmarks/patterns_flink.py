@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from .payments import Payments, ensure, partitioned, table
 from .report import Result, Target
 from .rivals import flink_env
 from .rivals.spark_native import run_to_end
+from .rounds import in_turn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -81,24 +83,26 @@ def run(log: command.Log, options: argparse.Namespace) -> tuple[list[Result], li
     """Both engines in one run, question by question."""
     spec = stream(options.flink_rows // (20 if options.quick else 1))
     asked = questions(spec, options.matches)
-    ours = headrace(log, spec, asked)
+    ours = headrace(log, spec, asked, options.rounds)
     theirs = [] if options.no_flink else flink(log, spec, asked)
     results = [r for pair in zip(ours, theirs, strict=True) for r in pair] if theirs else ours
     return results, targets(ours, theirs), [shown(results, spec)]
 
 
-def headrace(log: command.Log, spec: Payments, asked: list[Question]) -> list[Result]:
-    """Each question twice, the second time timed; and once on few rows, to hold its matches against a count by hand."""
+def headrace(log: command.Log, spec: Payments, asked: list[Question], rounds: int) -> list[Result]:
+    """All questions on few rows, to hold their matches against a count by hand; then in turn, the median of each."""
     spark = engine.session()
-    data, few = ensure(spec, command.DATA), stream(CHECKED_ROWS)
-    out = []
+    few = stream(CHECKED_ROWS)
     for question in asked:
         check("Headrace", question, few, net_rows(spark, question.sql(ensure(few, command.DATA))))
-        frames = (engine.results(spark, question.sql(data)) for _ in range(2))
-        *_, result = [run_to_end(f"headrace, {question.matches:g} a payment", f, "append") for f in frames]
-        out.append(with_matches(log, result, spec, question))
+    found = in_turn(log, spark, [(spec, partial(ask, question)) for question in asked], rounds)
     spark.stop()
-    return out
+    return [with_matches(log, result, spec, question) for result, question in zip(found, asked, strict=True)]
+
+
+def ask(question: Question, spark: SparkSession, data: Path) -> Result:
+    """One question, from start to end."""
+    return run_to_end(f"headrace, {question.matches:g} a payment", engine.results(spark, question.sql(data)), "append")
 
 
 def net_rows(spark: SparkSession, sql: str) -> int:

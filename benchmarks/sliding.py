@@ -7,7 +7,6 @@ hopping window, and the pattern that recomputes a window for every event. Headra
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,11 +15,11 @@ from . import command, engine, report
 from .payments import Payments, ensure, partitioned
 from .report import Result, Target
 from .rivals import flink_env, spark_native
+from .rounds import Run, in_turn, said
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Run = Callable[["SparkSession", Path], Result]
 LATE = "headrace, 10% late"
 FLINK, FLINK_TOTAL, FLOOR = "flink OVER", "flink OVER, with start-up", "spark groupBy"
 WARM_UP_SHARE = 0.4  # of the rows of a slow rival: the JVM compiles what is hot only after some seconds of it
@@ -55,35 +54,11 @@ def sliding_late(spark: SparkSession, data: Path) -> Result:
     return engine.sliding(spark, data, delay_seconds=10.0, name=LATE)
 
 
-def in_turn(log: command.Log, spark: SparkSession, engines: list[tuple[Payments, Run]], rounds: int) -> list[Result]:
-    """Every engine once untimed, then all in turn, so that none has a JVM that only others have warmed up. The median of each."""
-    for spec, run in engines:
-        run(spark, ensure(spec, command.DATA))
-    seen: list[list[Result]] = [[] for _ in engines]
-    for _ in range(rounds):
-        for runs, (spec, run) in zip(seen, engines, strict=True):
-            runs.append(run(spark, ensure(spec, command.DATA)))
-            said(log, runs[-1])
-    return [median(runs) for runs in seen]
-
-
-def median(runs: list[Result]) -> Result:
-    """The run in the middle, with the figures of all of them beside it."""
-    middle = sorted(runs, key=lambda r: r.seconds)[len(runs) // 2]
-    every = {"events_per_second_of_all": [r.events_per_second for r in runs], "steady_of_all": [r.steady for r in runs]}
-    return replace(middle, details={**middle.details, **every})
-
-
 def once(log: command.Log, spark: SparkSession, spec: Payments, run: Run) -> Result:
     """A slow rival: a shorter run of the same kind first, untimed."""
     short = replace(spec.shrink(max(int(spec.rows * WARM_UP_SHARE), 10)), files=4)
     run(spark, ensure(short, command.DATA))
     return said(log, run(spark, ensure(spec, command.DATA)))
-
-
-def said(log: command.Log, result: Result) -> Result:
-    log.say(f"{result.name}: {result.events_per_second:,.0f} events/s, steady {result.steady:,.0f}")
-    return result
 
 
 def flink(log: command.Log, spec: Payments) -> list[Result]:
