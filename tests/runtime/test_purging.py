@@ -77,9 +77,9 @@ def test_example_4(at_once):
 def test_events_go_when_all_pogs_have_passed_their_window(at_once):
     """Their partners are there, so algorithms 1 and 2 keep them; but what may still come cannot be combined with them."""
     run = Stored("a, b", "ab", 5)
-    assert run.push("a1", "b2", "<A,6>", "<B,5>") == {"a1", "b2"}
-    assert run.push("<B,6>") == {"b2"}
-    assert run.push("<A,7>", "<B,7>") == set()
+    assert run.push("a1", "a2", "b3", "<A,6>", "<B,5>") == {"a1", "a2", "b3"}
+    assert run.push("<B,6>") == {"a2", "b3"}
+    assert run.push("<A,7>", "<B,7>") == set()  # a2 by its window, and then there is no A before b3
 
 
 def test_an_event_goes_once_its_next_one_is_known(at_once):

@@ -11,6 +11,7 @@ import numba as nb
 import numpy as np
 
 from headrace.kernels import signatures as s
+from headrace.kernels.lent import lent
 from headrace.kernels.sequences import (
     CHECK,
     PROGRAM,
@@ -22,7 +23,7 @@ from headrace.kernels.sequences import (
     nothing_bound,
     search,
 )
-from headrace.kernels.stacks import GRID, KEY, STACKS, Stacks, link, unlink
+from headrace.kernels.stacks import GRID, KEY, NONE, STACKS, Stacks, link, unlink
 
 
 @nb.njit(nb.types.Tuple((GRID, s.INTS))(CHECK, STACKS, PROGRAM, s.ints, GRID, GRID, s.integer), cache=True)
@@ -35,7 +36,8 @@ def extend(
     """
     out, found = np.empty((64, ends.shape[1]), np.int64), 0
     origin = np.empty(64, np.int64)
-    bound = nothing_bound(program, stacks, len(words))
+    room = nothing_bound(program, stacks, len(words))
+    stacks, program, bound = lent(stacks), lent(program), lent(room)
     bound.words[:] = words
     for i in range(len(ends)):
         was, start, root = found, about[i, START], about[i, ROOT]
@@ -44,6 +46,7 @@ def extend(
         if len(out) > len(origin):
             origin = np.concatenate((origin, np.empty(len(out) - len(origin), np.int64)))
         origin[was:found] = i
+    room.row[:] = NONE  # it was lent up to here
     return out[:found], origin[:found]
 
 
@@ -58,7 +61,8 @@ def forbidden(
     them were done. Sequences come with the latest moment first.
     """
     out = np.zeros(len(sequences), np.bool_)
-    bound = nothing_bound(program, stacks, len(words))
+    room = nothing_bound(program, stacks, len(words))
+    stacks, program, bound = lent(stacks), lent(program), lent(room)
     bound.words[:] = words
     done = len(chosen)
     for i in range(len(sequences)):
@@ -79,4 +83,5 @@ def forbidden(
         else:
             unlink(stacks, chosen[done])
         done += 1
+    room.row[:] = NONE  # it was lent up to here
     return out

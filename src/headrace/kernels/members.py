@@ -8,6 +8,7 @@ import numba as nb
 import numpy as np
 
 from headrace.kernels import signatures as s
+from headrace.kernels.lent import lent
 from headrace.kernels.sequences import CHECK, PROGRAM, Program, load, newest_of, nothing_bound
 from headrace.kernels.stacks import GRID, KEY, LOCAL, NONE, STACKS, Stacks, before
 
@@ -24,8 +25,9 @@ def members(
     At the end of a pattern a group goes from the row before it up to its own, else from its own on to the next. `words` are
     those that never change.
     """
+    room = nothing_bound(program, stacks, len(words))
+    stacks, program, bound = lent(stacks), lent(program), lent(room)
     rows, n, q, j = stacks.rows, len(program.positive), group[G_AT], group[G_INDEX]
-    bound = nothing_bound(program, stacks, len(words))
     bound.words[:] = words
     out, found = np.empty(64, np.int64), 0
     ends, local = np.empty(len(sequences), np.int64), stacks.indexes[j, LOCAL]
@@ -49,4 +51,5 @@ def members(
             row = stacks.links[row, local]
         out[start:found] = out[start:found][::-1].copy()
         ends[i] = found
+    room.row[:] = NONE  # it was lent up to here
     return ends, out[:found]

@@ -10,12 +10,13 @@ import numba as nb
 import numpy as np
 
 from headrace.kernels import signatures as s
+from headrace.kernels.lent import lent
 from headrace.kernels.stacks import BITS, GRID, KEY, LOCAL, NONE, STACKS, TS, Stacks, before
 
 N_PLACE, N_GAP = 0, 1  # columns of `negations`
 
 
-@nb.njit(s.integer(GRID, s.ints, s.integer, s.integer, s.integer), cache=True)
+@nb.njit(s.integer(GRID, s.ints, s.integer, s.integer, s.integer), cache=True, forceinline=True)
 def _end_of_those_behind(rows: np.ndarray, chain: np.ndarray, start: int, stop: int, row: int) -> int:
     """In a part of a list, the newest first: where the events behind a row end."""
     low, high = start, stop  # events at start .. low - 1 are behind it
@@ -28,14 +29,14 @@ def _end_of_those_behind(rows: np.ndarray, chain: np.ndarray, start: int, stop: 
     return low
 
 
-@nb.njit(s.integer(GRID, s.ints, s.integer, s.integer, s.integer), cache=True)
+@nb.njit(s.integer(GRID, s.ints, s.integer, s.integer, s.integer), cache=True, forceinline=True)
 def _first_behind(rows: np.ndarray, chain: np.ndarray, start: int, stop: int, row: int) -> int:
     """In a part of a list, the newest first: the earliest event behind a row; NONE if there is none."""
     end = _end_of_those_behind(rows, chain, start, stop, row)
     return chain[end - 1] if end > start else NONE
 
 
-@nb.njit(s.integer(GRID, s.ints, s.integer, s.integer, s.integer), cache=True)
+@nb.njit(s.integer(GRID, s.ints, s.integer, s.integer, s.integer), cache=True, forceinline=True)
 def _first_from(rows: np.ndarray, chain: np.ndarray, start: int, stop: int, time: int) -> int:
     """In a part of a list, the newest first: the earliest event at a time or later; NONE if there is none."""
     low, high = start, stop
@@ -48,7 +49,9 @@ def _first_from(rows: np.ndarray, chain: np.ndarray, start: int, stop: int, time
     return chain[low - 1] if low > start else NONE
 
 
-@nb.njit(s.boolean(GRID, s.ints, s.ints, s.ints, s.ints, s.integer, s.integer, s.integer, s.integer), cache=True)
+@nb.njit(
+    s.boolean(GRID, s.ints, s.ints, s.ints, s.ints, s.integer, s.integer, s.integer, s.integer), cache=True, forceinline=True
+)
 def _can_match(
     rows: np.ndarray,
     chain: np.ndarray,
@@ -90,7 +93,9 @@ def _can_match(
     return True
 
 
-@nb.njit(s.boolean(GRID, s.ints, s.ints, s.ints, s.ints, s.integer, s.integer, s.integer, s.integer), cache=True)
+@nb.njit(
+    s.boolean(GRID, s.ints, s.ints, s.ints, s.ints, s.integer, s.integer, s.integer, s.integer), cache=True, forceinline=True
+)
 def _can_forbid(
     rows: np.ndarray,
     chain: np.ndarray,
@@ -117,7 +122,7 @@ def _can_forbid(
     return True
 
 
-@nb.njit(s.boolean(GRID, s.ints, s.integer, s.integer, s.integer, s.integer), cache=True)
+@nb.njit(s.boolean(GRID, s.ints, s.integer, s.integer, s.integer, s.integer), cache=True, forceinline=True)
 def _is_ended(rows: np.ndarray, chain: np.ndarray, start: int, stop: int, row: int, complete: int) -> bool:
     """Whether the first event of its key behind a row, in a part of a list, stands before the time up to which all has come."""
     for i in range(_end_of_those_behind(rows, chain, start, stop, row) - 1, start - 1, -1):
@@ -141,21 +146,22 @@ def purgeable(
     first event behind it that ends the pattern: once that is there, and nothing can come before it, all its sequences are known.
     NONE if that is not so.
     """
-    rows, places, complete = stacks.rows, len(base) - 1, frontier.min()
+    borrowed = lent(stacks)
+    rows, places, complete = borrowed.rows, len(base) - 1, frontier.min()
     last = positive[len(positive) - 1]
     chain, ends, count = np.empty(64, np.int64), np.zeros(places + 2, np.int64), 0
-    for h in range(stacks.last.shape[1]):
+    for h in range(borrowed.last.shape[1]):
         filled = 0
         for p in range(places + 1):
             ends[p] = filled
             if base[p] != NONE:
-                row, local = stacks.last[base[p], h], stacks.indexes[base[p], LOCAL]
+                row, local = borrowed.last[base[p], h], borrowed.indexes[base[p], LOCAL]
                 while row != NONE:
                     if filled == len(chain):
                         chain = np.concatenate((chain, np.empty_like(chain)))
                     chain[filled] = row
                     filled += 1
-                    row = stacks.links[row, local]
+                    row = borrowed.links[row, local]
         ends[places + 1] = filled
         for i in range(filled):
             row = chain[i]

@@ -16,6 +16,7 @@ import numba as nb
 import numpy as np
 
 from headrace.kernels import signatures as s
+from headrace.kernels.lent import lent
 from headrace.kernels.stacks import (
     BITS,
     COUNT,
@@ -82,7 +83,7 @@ PROGRAM = nb.types.NamedTuple((BLOCKS, s.INTS, GRID, s.integer, s.INTS, GRID, GR
 BOUND = nb.types.NamedTuple((s.INTS, s.INTS, s.FLAGS, s.INTS, s.INTS, s.INTS), Bound)
 
 
-@nb.njit(s.nothing(STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True)
+@nb.njit(s.nothing(STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True, forceinline=True)
 def load(stacks: Stacks, program: Program, bound: Bound, place: int, row: int) -> None:
     """The words of a row, as those of a place."""
     for k in range(program.word_place.shape[1]):
@@ -94,7 +95,7 @@ def load(stacks: Stacks, program: Program, bound: Bound, place: int, row: int) -
         bound.nulls[at] = (stacks.rows[row, NULLS] >> column) & 1 == 1
 
 
-@nb.njit(s.integer(STACKS, BOUND, s.ints, s.integer, s.integer), cache=True)
+@nb.njit(s.integer(STACKS, BOUND, s.ints, s.integer, s.integer), cache=True, forceinline=True)
 def newest_of(stacks: Stacks, bound: Bound, places: np.ndarray, j: int, key: int) -> int:
     """The newest row of the chain that is asked for; `places` says where among the words its own are."""
     count = stacks.indexes[j, COUNT]
@@ -103,7 +104,7 @@ def newest_of(stacks: Stacks, bound: Bound, places: np.ndarray, j: int, key: int
     return stacks.last[j, chain_of(key, bound.probe, count, stacks.last.shape[1])]
 
 
-@nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.ints, s.integer), cache=True)
+@nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.ints, s.integer), cache=True, forceinline=True)
 def _counts(check: Any, stacks: Stacks, program: Program, bound: Bound, negation: np.ndarray, row: int) -> bool:
     """Whether a row in the gap of a negation forbids what is bound. The words of its place are then those of the row."""
     unless = negation[N_UNLESS]
@@ -115,7 +116,7 @@ def _counts(check: Any, stacks: Stacks, program: Program, bound: Bound, negation
     return unless == NONE
 
 
-@nb.njit(s.nothing(STACKS, PROGRAM, BOUND, s.ints), cache=True)
+@nb.njit(s.nothing(STACKS, PROGRAM, BOUND, s.ints), cache=True, forceinline=True)
 def _give_back(stacks: Stacks, program: Program, bound: Bound, negation: np.ndarray) -> None:
     """The words that a negation has borrowed are again those of the row that is bound there."""
     lender = negation[N_LENDER]
@@ -123,7 +124,7 @@ def _give_back(stacks: Stacks, program: Program, bound: Bound, negation: np.ndar
         load(stacks, program, bound, program.positive[lender], bound.row[lender])
 
 
-@nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True)
+@nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True, forceinline=True)
 def is_forbidden(check: Any, stacks: Stacks, program: Program, bound: Bound, g: int, key: int) -> bool:
     """Whether a row of negation g lies in its gap."""
     rows, negation, at = stacks.rows, program.negations[g], bound.row
@@ -143,7 +144,7 @@ def is_forbidden(check: Any, stacks: Stacks, program: Program, bound: Bound, g: 
     return found
 
 
-@nb.njit(s.integer(STACKS, PROGRAM, BOUND, s.integer, s.integer, s.integer, s.integer), cache=True)
+@nb.njit(s.integer(STACKS, PROGRAM, BOUND, s.integer, s.integer, s.integer, s.integer), cache=True, forceinline=True)
 def _barrier(stacks: Stacks, program: Program, bound: Bound, gap: int, key: int, reference: int, way: int) -> int:
     """The nearest row before (way < 0) or behind the reference that forbids whatever is beyond it; NONE if there is none."""
     rows, best = stacks.rows, NONE
@@ -169,7 +170,7 @@ def _barrier(stacks: Stacks, program: Program, bound: Bound, gap: int, key: int,
     return best
 
 
-@nb.njit(s.integer(STACKS, s.integer, s.integer, s.integer, s.integer, s.integer, s.integer), cache=True)
+@nb.njit(s.integer(STACKS, s.integer, s.integer, s.integer, s.integer, s.integer, s.integer), cache=True, forceinline=True)
 def _behind(stacks: Stacks, row: int, local: int, key: int, reference: int, latest: int, barrier: int) -> int:
     """From a row of a chain on, the next that stands behind the reference, in time, and not beyond the barrier."""
     rows = stacks.rows
@@ -181,7 +182,7 @@ def _behind(stacks: Stacks, row: int, local: int, key: int, reference: int, late
     return NONE
 
 
-@nb.njit(s.integer(STACKS, s.integer, s.integer, s.integer, s.integer, s.integer, s.integer), cache=True)
+@nb.njit(s.integer(STACKS, s.integer, s.integer, s.integer, s.integer, s.integer, s.integer), cache=True, forceinline=True)
 def _ahead(stacks: Stacks, row: int, local: int, key: int, reference: int, earliest: int, barrier: int) -> int:
     """From a row of a chain on, the next that stands before the reference, in time, and not beyond the barrier."""
     rows = stacks.rows
@@ -194,7 +195,7 @@ def _ahead(stacks: Stacks, row: int, local: int, key: int, reference: int, earli
     return NONE
 
 
-@nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer, s.integer), cache=True)
+@nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer, s.integer), cache=True, forceinline=True)
 def _holds(check: Any, stacks: Stacks, program: Program, bound: Bound, conditions: int, tested: int, key: int) -> bool:
     """Whether these conditions hold, and none of these negations forbids what is bound."""
     if conditions != 0 and not check(conditions, bound.words, bound.nulls):
@@ -207,7 +208,7 @@ def _holds(check: Any, stacks: Stacks, program: Program, bound: Bound, condition
     return True
 
 
-@nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True)
+@nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True, forceinline=True)
 def _forbids(check: Any, stacks: Stacks, program: Program, bound: Bound, g: int, root: int) -> bool:
     """Whether a row in the gap of negation g forbids what is bound."""
     negation = program.negations[g]
@@ -219,7 +220,7 @@ def _forbids(check: Any, stacks: Stacks, program: Program, bound: Bound, g: int,
     return out
 
 
-@nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True)
+@nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True, forceinline=True)
 def _forbids_first(check: Any, stacks: Stacks, program: Program, bound: Bound, own: int, root: int) -> bool:
     """Whether a row forbids by negation `own` what is bound, and by none before it: it must not be counted twice.
 
@@ -231,7 +232,7 @@ def _forbids_first(check: Any, stacks: Stacks, program: Program, bound: Bound, o
     return _forbids(check, stacks, program, bound, own, root)
 
 
-@nb.njit(s.integer(PROGRAM, s.integer), cache=True)
+@nb.njit(s.integer(PROGRAM, s.integer), cache=True, forceinline=True)
 def _place_of(program: Program, start: int) -> int:
     """The place as whose a search loads the words of its row; NONE if they are borrowed when all is bound."""
     own = start - len(program.positive)
@@ -240,7 +241,7 @@ def _place_of(program: Program, start: int) -> int:
     return program.negations[own, N_PLACE] if program.negations[own, N_LENDER] == NONE else NONE
 
 
-@nb.njit(s.integer(STACKS, PROGRAM, BOUND, s.integer, s.integer, s.ints), cache=True)
+@nb.njit(s.integer(STACKS, PROGRAM, BOUND, s.integer, s.integer, s.ints), cache=True, forceinline=True)
 def bind(stacks: Stacks, program: Program, bound: Bound, start: int, root: int, at: np.ndarray) -> int:
     """A row at its place, and beside it what has been found already. Gives how many steps that were."""
     place, done = _place_of(program, start), 0
@@ -259,7 +260,7 @@ def bind(stacks: Stacks, program: Program, bound: Bound, start: int, root: int, 
 SEARCH = nb.types.Tuple((GRID, s.integer))
 
 
-@nb.njit(SEARCH(GRID, s.integer, s.ints), cache=True)
+@nb.njit(SEARCH(GRID, s.integer, s.ints), cache=True, forceinline=True)
 def _give(out: np.ndarray, found: int, at: np.ndarray) -> tuple[np.ndarray, int]:
     if found == len(out):
         out = np.concatenate((out, np.empty_like(out)))
@@ -270,7 +271,7 @@ def _give(out: np.ndarray, found: int, at: np.ndarray) -> tuple[np.ndarray, int]
 SEARCHED = (CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer, s.integer, s.integer, GRID, s.integer)
 
 
-@nb.njit(SEARCH(*SEARCHED), cache=True)
+@nb.njit(SEARCH(*SEARCHED), cache=True, forceinline=True)
 def search(
     check: Any, stacks: Stacks, program: Program, bound: Bound, start: int, root: int, first: int, reach: int, out: np.ndarray,
     found: int,
@@ -324,7 +325,7 @@ def search(
     return out, found
 
 
-@nb.njit(BOUND(PROGRAM, STACKS, s.integer), cache=True)
+@nb.njit(BOUND(PROGRAM, STACKS, s.integer), cache=True, forceinline=True)
 def nothing_bound(program: Program, stacks: Stacks, width: int) -> Bound:
     """Room for what a search binds."""
     n = len(program.positive)
@@ -353,7 +354,8 @@ def change(
     n, places = len(program.positive), len(program.word_place)
     out, found = np.empty((64, n), np.int64), 0
     about = np.empty((64, ABOUT), np.int64)
-    bound, nothing = nothing_bound(program, stacks, len(words)), np.full(n, NONE, np.int64)
+    room, nothing = nothing_bound(program, stacks, len(words)), np.full(n, NONE, np.int64)
+    stacks, program, bound = lent(stacks), lent(program), lent(room)
     bound.words[:] = words
     for i in range(len(chosen)):
         row, comes = chosen[i], sign[i] > 0
@@ -374,4 +376,5 @@ def change(
                 about[was:found, ROOT], about[was:found, START], about[was:found, MOMENT] = row, start, i + phase
             if not comes and not negative:
                 unlink(stacks, row)
+    room.row[:] = NONE  # it was lent up to here
     return out[:found], about[:found]

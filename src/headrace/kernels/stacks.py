@@ -13,6 +13,7 @@ import numba as nb
 import numpy as np
 
 from headrace.kernels import signatures as s
+from headrace.kernels.lent import lent
 
 NONE = -1
 TS, HIGH, LOW, SUB, KEY, BITS, NULLS, WORDS = range(8)  # columns of `rows`
@@ -51,7 +52,7 @@ def chain_of(key: int, words: np.ndarray, count: int, size: int) -> int:
     return np.int64(h & np.uint64(size - 1))
 
 
-@nb.njit(nb.types.boolean(GRID, s.integer, s.integer), cache=True)
+@nb.njit(nb.types.boolean(GRID, s.integer, s.integer), cache=True, forceinline=True)
 def before(rows: np.ndarray, a: int, b: int) -> bool:
     """Whether row a stands before row b in the total order."""
     for column in range(KEY):
@@ -60,7 +61,7 @@ def before(rows: np.ndarray, a: int, b: int) -> bool:
     return False
 
 
-@nb.njit(s.integer(STACKS, s.integer, s.integer, s.INTS), cache=True)
+@nb.njit(s.integer(STACKS, s.integer, s.integer, s.INTS), cache=True, forceinline=True)
 def _chain_of_row(stacks: Stacks, j: int, row: int, words: np.ndarray) -> int:
     count = stacks.indexes[j, COUNT]
     for i in range(count):
@@ -68,7 +69,7 @@ def _chain_of_row(stacks: Stacks, j: int, row: int, words: np.ndarray) -> int:
     return chain_of(stacks.rows[row, KEY], words, count, stacks.last.shape[1])
 
 
-@nb.njit(s.nothing(STACKS, s.integer), cache=True)
+@nb.njit(s.nothing(STACKS, s.integer), cache=True, forceinline=True)
 def link(stacks: Stacks, row: int) -> None:
     """Put a row into the chains of all places at which it fits."""
     rows, links, last, indexes = stacks
@@ -89,7 +90,7 @@ def link(stacks: Stacks, row: int) -> None:
             last[j, h] = row
 
 
-@nb.njit(s.nothing(STACKS, s.integer), cache=True)
+@nb.njit(s.nothing(STACKS, s.integer), cache=True, forceinline=True)
 def unlink(stacks: Stacks, row: int) -> None:
     """Take a row out of its chains."""
     rows, links, last, indexes = stacks
@@ -110,12 +111,14 @@ def unlink(stacks: Stacks, row: int) -> None:
 @nb.njit(s.nothing(STACKS, s.ints), cache=True)
 def link_all(stacks: Stacks, chosen: np.ndarray) -> None:
     """Link these rows; quick if they come in the total order."""
+    borrowed = lent(stacks)
     for i in range(len(chosen)):
-        link(stacks, chosen[i])
+        link(borrowed, chosen[i])
 
 
 @nb.njit(s.nothing(STACKS, s.ints), cache=True)
 def unlink_all(stacks: Stacks, chosen: np.ndarray) -> None:
     """Take these rows out of their chains."""
+    borrowed = lent(stacks)
     for i in range(len(chosen)):
-        unlink(stacks, chosen[i])
+        unlink(borrowed, chosen[i])

@@ -71,6 +71,12 @@ class Events:
         self.live -= len(chosen)
         self._free = np.concatenate((self._free, chosen))
 
+    def expire(self, oldest: int) -> None:
+        """Let go of all that came before a time."""
+        gone = np.flatnonzero(self.there & (self._rows[:, stacks.TS] < oldest))
+        stacks.unlink_all(self.state, gone)
+        self.free(gone)
+
     def purge(self, frontier: np.ndarray, oldest: int, outside: int = START_OF_TIME) -> np.ndarray:
         """Let go of all that can be in no sequence, nor forbid one, any more. `frontier` is that of every place.
 

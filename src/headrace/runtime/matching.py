@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from headrace.stages.pattern_program import PatternProgram, Sequencing
     from headrace.stages.program import Stage
 
-PATIENCE = 4  # events are looked through for what can go when one in so many is new; 0: always
+PATIENCE = 4  # events whose window is over are let go when one in so many is new; 0: always
+LONGER = 2  # and all that can go when one in so many is: looking at neighbours costs ten times as much
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +80,8 @@ class Matching:
         self.told = Held.none(n, 1)  # CHANGES: results that are told when the clock is past the end of their window
         self.final = Held.none(n, len(self.watches))  # FINAL: results that something may still undo
         self.ready = Ready()  # IN ORDER: final results that wait for those before them
-        self.patience = PATIENCE
-        self._fresh = 0
+        self.patience, self.longer = PATIENCE, min(PATIENCE, LONGER)
+        self._fresh = self._unseen = 0  # events that came since the first was done, and since the second
         self._furthest = START_OF_TIME  # the largest time that any source had shown before a batch
 
     def _reservoir(self, store: ChunkStore, cache: ChunkCache, owner: Hashable, chunk_rows: int) -> Kept:
@@ -146,6 +147,7 @@ class Matching:
             self.number = np.concatenate((self.number, np.zeros(len(self.events.rows) - len(self.number), np.int64)))
         self.number[chosen] = -1
         self._fresh += len(at)
+        self._unseen += len(at)
         return chosen
 
     def _lines(self, some: Rows) -> np.ndarray:
@@ -249,8 +251,11 @@ class Matching:
         if self.patience and not always and self._fresh * self.patience < self.events.live:
             return False
         self._fresh = 0
-        frontier = [min(passed.sources[i] for i in place.sources) for place in self.spec.places]
-        self.events.purge(np.array(frontier, np.int64), self._oldest(passed), self.frames.outside)
+        self.events.expire(self._oldest(passed))
+        if not self.longer or always or self._unseen * self.longer >= self.events.live:
+            self._unseen = 0
+            frontier = [min(passed.sources[i] for i in place.sources) for place in self.spec.places]
+            self.events.purge(np.array(frontier, np.int64), self._oldest(passed), self.frames.outside)
         self.open[(self.open >= 0) & ~self.events.there[self.open]] = -1
         return True
 
@@ -294,7 +299,7 @@ class Matching:
         place[here] = self.number[here] - self.kept.oldest
         there = np.flatnonzero(self.open >= 0)
         place[self.open[there]] = self.kept.reservoir.count - self.kept.oldest + there
-        out = {f"pattern.{k}": v for k, v in self.kept.dump().items()} | {"pattern.fresh": self._fresh}
+        out = {f"pattern.{k}": v for k, v in self.kept.dump().items()} | {"pattern.fresh": self._unseen}
         out |= {"pattern.stop": self.frames.stop, "pattern.since": self.waiting.since, "pattern.furthest": self._furthest}
         if self.spec.spill is not None:  # so that what was let go does not take up room again
             first = max(self.kept.oldest, self.frames.stop)
@@ -328,7 +333,7 @@ class Matching:
             self.open[there] = self._add(zone, there)
             self.events.link(self.open[there])
         events = np.concatenate((as_id(np.arange(self.kept.oldest, first)), events, self.open))
-        self._fresh = fresh
+        self._fresh, self._unseen = 0, fresh
         for name, (places, until) in parts.items():
             setattr(self, name, Held(events[places].reshape(places.shape), until))
 
