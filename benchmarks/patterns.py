@@ -81,7 +81,10 @@ def arguments() -> argparse.ArgumentParser:
         "--rounds", type=int, default=3, help="timed runs of each question to Headrace beside Flink; the median counts"
     )
     options.add_argument(
-        "--matches", type=shares, default=patterns_flink.MATCHES_PER_EVENT, help="a payment, beside Flink (default: 0.01,0.1,1)"
+        "--matches",
+        type=shares,
+        default=patterns_flink.MATCHES_PER_EVENT,
+        help="a payment, beside Flink (default: 0.01,0.1,0.3,1)",
     )
     options.add_argument("--no-flink", action="store_true", help="leave Flink out")
     options.add_argument("--page", type=Path, help="write the page of the documentation from what was measured")

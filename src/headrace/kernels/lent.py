@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.core import cgutils, types
+import numba as nb
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 
 @intrinsic
-def lent(typing: Any, arrays: types.BaseTuple) -> Any:
-    """The same tuple; whoever gives it must still hold its arrays, and use them once more when all is done."""
+def _lent(typing: Any, arrays: Any) -> Any:
     del typing
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         del signature
         out = []
         for kind, value in zip(arrays.types, cgutils.unpack_tuple(builder, arguments[0]), strict=True):
-            if isinstance(kind, types.Array):
+            if isinstance(kind, nb.types.Array):
                 view = context.make_array(kind)(context, builder, value)
                 view.meminfo, view.parent = view.meminfo.type(None), view.parent.type(None)
                 value = view._getvalue()
@@ -29,3 +29,9 @@ def lent(typing: Any, arrays: types.BaseTuple) -> Any:
         return context.make_tuple(builder, arrays, out)
 
     return arrays(arrays), generate
+
+
+@nb.njit(inline="always")
+def lent(arrays: Any) -> Any:
+    """The same tuple; whoever gives it must still hold its arrays, and use them once more when all is done."""
+    return _lent(arrays)  # type: ignore[call-arg]
