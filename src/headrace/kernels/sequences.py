@@ -4,6 +4,9 @@ A search begins at one row and binds the other places one by one, forward first,
 its bound neighbour and inside the window. Conditions are tested as soon as the last of their events is bound. A negation without
 conditions cuts the walk short: nothing on the other side of the nearest forbidding row can be taken.
 
+Conditions between the first events of a pattern would be tried again for every event behind them. So a row that comes is marked
+at the places at which it ends no beginning, and searches pass it by, until a late row comes before it that may be one.
+
 Rows may also lie outside memory (001, VIII), all of them before all that are here. A search then gives, beside whole sequences,
 also their ends, which rows from outside may complete: the places that are not bound are NONE.
 """
@@ -20,6 +23,7 @@ from headrace.kernels.lent import lent
 from headrace.kernels.stacks import (
     BITS,
     COUNT,
+    DEAD,
     GRID,
     KEY,
     LOCAL,
@@ -52,7 +56,7 @@ class Program(NamedTuple):
     """A pattern as the search has it. Starts are the positive places, then the negations.
 
     Behind the negations stand the groups of repeated places, in their form: a row of a group lies in a gap too, but does not
-    forbid.
+    forbid. Behind the starts stand, in `steps`, the beginnings that end at every positive place.
     """
 
     steps: np.ndarray
@@ -63,6 +67,7 @@ class Program(NamedTuple):
     word_place: np.ndarray  # per place: where its words go
     word_column: np.ndarray  # and from which column of a row
     within: int
+    marked: int  # positive places (bits) at which rows that end no beginning are marked
 
 
 class Bound(NamedTuple):
@@ -79,7 +84,7 @@ class Bound(NamedTuple):
     barrier: np.ndarray
 
 
-PROGRAM = nb.types.NamedTuple((BLOCKS, s.INTS, GRID, s.integer, s.INTS, GRID, GRID, s.integer), Program)
+PROGRAM = nb.types.NamedTuple((BLOCKS, s.INTS, GRID, s.integer, s.INTS, GRID, GRID, s.integer, s.integer), Program)
 BOUND = nb.types.NamedTuple((s.INTS, s.INTS, s.FLAGS, s.INTS, s.INTS, s.INTS), Bound)
 
 
@@ -182,14 +187,19 @@ def _behind(stacks: Stacks, row: int, local: int, key: int, reference: int, late
     return NONE
 
 
-@nb.njit(s.integer(STACKS, s.integer, s.integer, s.integer, s.integer, s.integer, s.integer), cache=True, forceinline=True)
-def _ahead(stacks: Stacks, row: int, local: int, key: int, reference: int, earliest: int, barrier: int) -> int:
-    """From a row of a chain on, the next that stands before the reference, in time, and not beyond the barrier."""
+@nb.njit(
+    s.integer(STACKS, s.integer, s.integer, s.integer, s.integer, s.integer, s.integer, s.integer), cache=True, forceinline=True
+)
+def _ahead(stacks: Stacks, row: int, local: int, key: int, reference: int, earliest: int, barrier: int, place: int) -> int:
+    """From a row of a chain on, the next that stands before the reference, in time, and not beyond the barrier.
+
+    Rows that end no beginning at this positive place are passed by.
+    """
     rows = stacks.rows
     while row != NONE and rows[row, TS] >= earliest:
         if barrier != NONE and row != barrier and not before(rows, barrier, row):
             return NONE
-        if rows[row, KEY] == key and before(rows, row, reference):
+        if (rows[row, DEAD] >> place) & 1 == 0 and rows[row, KEY] == key and before(rows, row, reference):
             return row
         row = stacks.links[row, local]
     return NONE
@@ -309,7 +319,7 @@ def search(
             earliest = rows[newest, TS] - program.within
             if enter and barrier[k] == NONE and earliest <= reach:
                 out, found = _give(out, found, at)
-            row = _ahead(stacks, cursor[k], local, key, reference, earliest, barrier[k])
+            row = _ahead(stacks, cursor[k], local, key, reference, earliest, barrier[k], place)
         at[place] = row
         if row == NONE:
             k, enter = k - 1, False
@@ -323,6 +333,58 @@ def search(
             load(stacks, program, bound, place_of_root, root)  # others have been tried in its place
         k += enter
     return out, found
+
+
+@nb.njit(s.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer, s.integer), cache=True, forceinline=True)
+def _begins(check: Any, stacks: Stacks, program: Program, bound: Bound, end: int, root: int, reach: int) -> bool:
+    """Whether a row at positive place `end` ends a beginning: rows before it that meet the conditions among these places.
+
+    Negations are left out: what one forbids today it may not tomorrow. Of rows that are not here nothing is known.
+    """
+    rows, at, cursor = stacks.rows, bound.row, bound.cursor
+    key, earliest = rows[root, KEY], rows[root, TS] - program.within
+    if earliest <= reach:
+        return True
+    steps = program.steps[len(at) + len(program.negations) + end]
+    at[end] = root
+    load(stacks, program, bound, program.positive[end], root)
+    k, enter = 0, True
+    while 0 <= k < end:
+        place, j = steps[k, AT], steps[k, INDEX]
+        if enter:
+            cursor[k] = newest_of(stacks, bound, steps[k, PROBE:], j, key)
+        local = stacks.indexes[j, LOCAL]
+        row = _ahead(stacks, cursor[k], local, key, at[place + 1], earliest, NONE, place)
+        if row == NONE:
+            k, enter = k - 1, False
+            continue
+        at[place], cursor[k] = row, stacks.links[row, local]
+        load(stacks, program, bound, program.positive[place], row)
+        enter = steps[k, CONDITIONS] == 0 or check(steps[k, CONDITIONS], bound.words, bound.nulls)
+        k += enter
+    return k == end
+
+
+@nb.njit(s.nothing(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True, forceinline=True)
+def _mark(check: Any, stacks: Stacks, program: Program, bound: Bound, row: int, reach: int) -> None:
+    """Mark a row at the places at which it ends no beginning."""
+    for q in range(1, len(program.positive)):
+        fits = (program.marked >> q) & 1 and (stacks.rows[row, BITS] >> program.positive[q]) & 1
+        if fits and not _begins(check, stacks, program, bound, q, row, reach):
+            stacks.rows[row, DEAD] |= 1 << q
+
+
+@nb.njit(s.nothing(STACKS, PROGRAM, BOUND, s.integer), cache=True, forceinline=True)
+def _unmark(stacks: Stacks, program: Program, bound: Bound, row: int) -> None:
+    """Rows behind one that comes late may end a beginning that it is in."""
+    rows, key = stacks.rows, stacks.rows[row, KEY]
+    for q in range(1, len(program.positive)):
+        if (program.marked >> q) & 1:
+            j = program.positive[q]  # the index of a place by nothing but the key has its number
+            other, local = newest_of(stacks, bound, program.positive[:0], j, key), stacks.indexes[j, LOCAL]
+            while other != NONE and before(rows, row, other):
+                rows[other, DEAD] &= ~(1 << q)
+                other = stacks.links[other, local]
 
 
 @nb.njit(BOUND(PROGRAM, STACKS, s.integer), cache=True, forceinline=True)
@@ -363,6 +425,9 @@ def change(
             negative = (phase == 0) == comes  # what comes forbids before it takes part; what goes takes part before it forbids
             if comes and not negative:
                 link(stacks, row)
+                if program.marked:
+                    _unmark(stacks, program, bound, row)
+                    _mark(check, stacks, program, bound, row, reach)
             for start in range(n if negative else 0, n + len(program.negations) if negative else n):
                 place = program.positive[start] if start < n else program.negations[start - n, N_PLACE]
                 if not (stacks.rows[row, BITS] >> (place if place != NONE else places)) & 1:

@@ -16,7 +16,8 @@ from headrace.kernels import signatures as s
 from headrace.kernels.lent import lent
 
 NONE = -1
-TS, HIGH, LOW, SUB, KEY, BITS, NULLS, WORDS = range(8)  # columns of `rows`
+# Columns of `rows`. BITS are the places at which a row fits, DEAD those at which it ends no beginning of a sequence.
+TS, HIGH, LOW, SUB, KEY, BITS, NULLS, DEAD, WORDS = range(9)
 PLACE, LOCAL, COUNT, FIRST = range(4)  # columns of `indexes`: bit of the place, local number, how many words, which
 
 GRID = nb.types.Array(nb.types.int64, 2, "C")

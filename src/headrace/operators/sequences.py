@@ -108,7 +108,7 @@ class Search:
         self.check, self.words = _compile(self.plan)
         n = len(spec.positive)
         self._gaps = (*spec.negations, *(spec.members(q) for q in spec.repeated if grouped))
-        starts = [self._steps(start) for start in range(n + len(self._gaps))]
+        starts = [self._steps(start) for start in range(n + len(self._gaps))] + [self._beginning(end) for end in range(n)]
         negations = [self._negation(negation) for negation in self._gaps]
         self._groups = {spec.positive[q]: self._group(q) for q in spec.repeated}
         self.indexes = self.plan.table()
@@ -123,7 +123,7 @@ class Search:
             table[g, : len(negation)] = negation
         self.program = kernel.Program(
             steps, np.array([len(some) for some in starts], np.int64), table, len(spec.negations),
-            np.array(spec.positive, np.int64), *self._words(), spec.within,
+            np.array(spec.positive, np.int64), *self._words(), spec.within, self._marked(),
         )  # fmt: skip
 
     def _words(self) -> tuple[np.ndarray, np.ndarray]:
@@ -161,6 +161,25 @@ class Search:
             tested |= negations
             out.append([q, way, index, _bits(conditions), _bits(negations), *words])
         return out
+
+    def _beginning(self, end: int) -> list[list[int]]:
+        """Backward from a positive place, with the conditions among it and those before it."""
+        spec, done = self.spec, set[int]()
+        bound = {spec.positive[end]}
+        out = []
+        for q in range(end - 1, -1, -1) if (self._marked() >> end) & 1 else ():
+            index, words = self.plan.probe(spec.positive[q], bound)
+            bound = bound | {spec.positive[q]}
+            conditions = {k for k in spec.checked if k not in done and set(spec.conditions[k].places) <= bound}
+            done |= conditions
+            out.append([q, -1, index, _bits(conditions), 0, *words])
+        return out
+
+    def _marked(self) -> int:
+        """Positive places that are looked for backward, if there are conditions among them and those before."""
+        spec, last = self.spec, len(self.spec.positive) - (0 if self.spec.trailing else 1)
+        known = [set(spec.positive[: q + 1]) for q in range(last)]
+        return _bits({q for q in range(1, last) if any(set(spec.conditions[k].places) <= known[q] for k in spec.checked)})
 
     def _testable(self, negation: Negation, bound: set[int]) -> bool:
         """Whether all that a negation needs is bound. One without conditions between two events is a barrier instead."""

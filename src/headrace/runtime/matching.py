@@ -169,6 +169,7 @@ class Matching:
         columns = (some.ts, some.high, some.low, _subs(some), key, bits, nulls)
         for at, values in zip((*KEYS, stacks.KEY, stacks.BITS, stacks.NULLS), columns, strict=True):
             out[:, at] = values
+        out[:, stacks.DEAD] = 0
         return out
 
     def keys(self, ids: np.ndarray) -> list[np.ndarray]:
