@@ -29,13 +29,14 @@ def main(options: argparse.Namespace) -> None:
         tables += [patterns_page.shown(r.details) for r in drawn]
         folder = command.file_for(options, "png").parent
         for r in drawn:
-            patterns_plots.save_figure(r.details, folder / f"patterns-{r.details['figure']:02d}.png")
+            patterns_plots.save_figure(r.details, folder / patterns_plots.picture_name(r.details))
         results += drawn
     if "windows" in options.parts:
         by_window, promised, table = patterns_windows.run(log, options)
         results, targets, tables = [*results, *by_window], [*targets, *promised], [*tables, table]
     if "spark" in options.parts:
         on_spark, table = patterns_spark.run(log, options)
+        patterns_plots.save_figure(on_spark[-1].details, command.file_for(options, "png").parent / "patterns-spark.png")
         results, tables = [*results, *on_spark], [*tables, table]
     if "flink" in options.parts:
         beside, promised, more = patterns_flink.run(log, options)

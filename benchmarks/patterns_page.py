@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.table import Table
 
-from .patterns_plots import LABELS, panels, save_figure
+from .patterns_plots import LABELS, panels, picture_name, save_figure
 
 PICTURES = "pictures"
 
@@ -49,9 +49,10 @@ def write(results: Path, page: Path) -> None:
     events = int(document["machine"]["arguments"]["events"])
     text = fill(page.read_text(encoding="utf-8"), "machine", machine_line(document["machine"]))
     for details in (r["details"] for r in document["results"] if "figure" in r["details"]):
-        picture = page.parent / PICTURES / f"patterns-{details['figure']:02d}.png"
+        picture = page.parent / PICTURES / picture_name(details)
         save_figure(details, picture)
-        text = fill(text, f"figure {details['figure']}", block(details, f"{PICTURES}/{picture.name}", events))
+        each = f"; {events:,} rows in each run" if isinstance(details["figure"], int) else ""
+        text = fill(text, f"figure {details['figure']}", block(details, f"{PICTURES}/{picture.name}", each))
     page.write_text(text, encoding="utf-8")
 
 
@@ -68,13 +69,13 @@ def machine_line(machine: dict[str, Any]) -> str:
     return f"Measured on {machine['cpu']}, {size}; {machine['load_before']:.0f} other processes wanted to run when it began."
 
 
-def block(details: dict[str, Any], picture: str, events: int) -> str:
+def block(details: dict[str, Any], picture: str, each: str) -> str:
     """The picture of a figure and its numbers."""
     headings, rows = grid(details)
     lines = [
         f"![{details['title']}]({picture})",
         "",
-        f"y is {', '.join(LABELS[m] for m in panels(details))}; {events:,} rows in each run.",
+        f"y is {', '.join(LABELS[m] for m in panels(details))}{each}.",
         "",
     ]
     lines += ["| " + " | ".join(cells) + " |" for cells in (headings, ["---:"] * len(headings), *rows)]

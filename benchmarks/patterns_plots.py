@@ -14,16 +14,25 @@ LABELS = {
     "compensations": "compensation tuples",
     "execution_us": "execution time per event, µs",
     "stored": "events stored, mean",
+    "rows_per_second": "rows/s",
 }
 LATENCIES = ("wait_units", "busy_ms", "queued_ms")
 
 
 def panels(details: dict[str, Any]) -> tuple[str, ...]:
-    """What is y: one metric, or the readings of latency that are not all zero."""
+    """What is y: the metrics that are named, or the readings of latency that are not all zero."""
+    if isinstance(details["metric"], list):
+        return tuple(details["metric"])
     if details["metric"] != "latency":
         return (details["metric"],)
     every = [point for line in details["lines"].values() for point in line]
     return tuple(m for m in LATENCIES if any(point[m] for point in every))
+
+
+def picture_name(details: dict[str, Any]) -> str:
+    """`patterns-04.png`"""
+    number = details["figure"]
+    return f"patterns-{number:02d}.png" if isinstance(number, int) else f"patterns-{number}.png"
 
 
 def save_figure(details: dict[str, Any], path: Path) -> None:
@@ -38,8 +47,10 @@ def save_figure(details: dict[str, Any], path: Path) -> None:
         axes.set_xlabel(details["x"])
         axes.set_ylabel(LABELS[metric])
         axes.set_ylim(bottom=0)
+        axes.set_xscale(details.get("scale", "linear"))
         axes.grid(alpha=0.3)
         axes.legend(fontsize=7)
-    picture.suptitle(f"Figure {details['figure']}: {details['title']}", fontsize=10)
+    number = f"Figure {details['figure']}: " if isinstance(details["figure"], int) else ""
+    picture.suptitle(number + details["title"], fontsize=10)
     path.parent.mkdir(parents=True, exist_ok=True)
     picture.savefig(path, dpi=90)

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-SLICES = 20
+# How a stream is cut: rows for each of `--spark-rows`, and micro-batches. Where these are short, results must be taken back.
+CUTS = ((1.0, 20), (1 / 80, 40))
 STRATEGIES = (Strategy.AGGRESSIVE, Strategy.CONSERVATIVE, Strategy.KSLACK)
 EMIT = {
     Strategy.AGGRESSIVE: "CHANGES",
@@ -46,23 +47,38 @@ def run(log: command.Log, options: argparse.Namespace) -> tuple[list[Result], Ta
     """Length 7, window 20 units, 30% disorder, one promise for five events: nothing to partition by."""
     spark = engine.session()
     out = []
-    for strategy in STRATEGIES:
-        asked = Run(strategy, 7, 0.3, 0.3, pog_share=0.2, rows=options.spark_rows // (20 if options.quick else 1))
-        with tempfile.TemporaryDirectory(prefix="headrace-patterns-") as folder:
-            slices = write_slices(asked, Path(folder))
-            out.append(one(log, spark, asked, Path(folder), slices))
+    for share, slices in CUTS:
+        for strategy in STRATEGIES:
+            rows = int(options.spark_rows * share) // (20 if options.quick else 1)
+            asked = Run(strategy, 7, 0.3, 0.3, pog_share=0.2, rows=rows)
+            with tempfile.TemporaryDirectory(prefix="headrace-patterns-") as folder:
+                number = write_slices(asked, Path(folder), slices)
+                out.append(one(log, spark, asked, Path(folder), number))
     spark.stop()
-    return out, shown(out)
+    return [*out, as_figure(out)], shown(out)
 
 
-def write_slices(run: Run, folder: Path) -> np.ndarray:
+def as_figure(results: list[Result]) -> Result:
+    """The comparison as a figure of the page."""
+    lines: dict[str, list[dict[str, float | None]]] = {}
+    for r in results:
+        point = {name: r.details[name] for name in ("wait_units", "compensations")}
+        lines.setdefault(r.name, []).append({"x": r.details["slice_units"], "rows_per_second": r.events_per_second, **point})
+    details = {
+        "figure": "spark", "title": "the three strategies on Spark", "x": "time units in a micro-batch", "scale": "log",
+        "metric": ["rows_per_second", "wait_units", "compensations"], "lines": lines,
+    }  # fmt: skip
+    return Result("figure spark", sum(r.rows for r in results), sum(r.seconds for r in results), details)
+
+
+def write_slices(run: Run, folder: Path, slices: int) -> np.ndarray:
     """A folder for each type; the slice of every row of the stream."""
     rows = events("sequence", run.options, 0, run.rows)
-    number = np.arange(run.rows) * SLICES // run.rows
+    number = np.arange(run.rows) * slices // run.rows
     read = np.array(pc.is_valid(rows.column("at"))) | (run.strategy is Strategy.CONSERVATIVE)  # the others know no promises
     for name in run.types:
         (folder / name).mkdir()
-        for i in range(SLICES):
+        for i in range(slices):
             part = rows.filter(pa.array(read & (number == i) & np.array(pc.equal(rows.column("type"), name))))
             path = folder / name / f"part-{i:03d}.parquet"
             pq.write_table(pa.Table.from_batches([part]), path)
@@ -85,25 +101,25 @@ def script(run: Run, folder: Path) -> str:
 
 def one(log: command.Log, spark: SparkSession, run: Run, folder: Path, slices: np.ndarray) -> Result:
     """Once with the results kept, to hold them against a count by hand, and then timed."""
-    sql = script(run, folder)
-    sign, emitted, ids = collect(spark, sql)
+    sql, count = script(run, folder), int(slices[-1]) + 1
+    sign, emitted, ids = collect(spark, sql, count)
     latest = slices[ids.max(axis=1)] if len(ids) else emitted
     wanted, found = count_by_hand(run), int(sign.sum())
     if found != wanted:
         raise RuntimeError(f"{found:,} results on Spark, counted by hand {wanted:,}: {run}")
     taken_back = {tuple(row) for row in ids[sign < 0].tolist()}
     stands = np.array([s > 0 and tuple(row) not in taken_back for s, row in zip(sign, ids.tolist(), strict=True)], np.bool_)
-    stands &= emitted < SLICES
-    units = run.rows / (run.rate * (1.0 + run.pog_share)) / SLICES
+    stands &= emitted < count
+    units = run.rows / (run.rate * (1.0 + run.pog_share)) / count
     wait = float((emitted[stands] - latest[stands]).mean() * units) if stands.any() else None
     result = run_to_end(run.strategy.value, engine.results(spark, sql), "append")
     details = {"wait_units": wait, "results": found, "compensations": int((sign < 0).sum()), "slice_units": units}
-    log.say(f"{result.name} on Spark: {result.events_per_second:,.0f} rows/s, {found:,} results")
+    log.say(f"{result.name} on Spark, {units:,.0f} units a batch: {result.events_per_second:,.0f} rows/s, {found:,} results")
     return Result(result.name, result.rows, result.seconds, {**result.details, **details})
 
 
-def collect(spark: SparkSession, sql: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of every change: its sign, the batch that gave it (SLICES: the end of input), the ids."""
+def collect(spark: SparkSession, sql: str, slices: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of every change: its sign, the batch that gave it (the number of slices: the end of input), the ids."""
     running = start_run(spark, parse_script(sql), {}, options={"maxFilesPerTrigger": "1"})
     found: list[RowsEvent] = []
     done = False
@@ -112,7 +128,7 @@ def collect(spark: SparkSession, sql: str) -> tuple[np.ndarray, np.ndarray, np.n
         found += (event for event in running.poll(0.2) if isinstance(event, RowsEvent))
     running.wait(0)
     sign = [signs(event) for event in found]
-    batch = [np.full(e.rows.num_rows, min(e.batch_id or 0, SLICES)) for e in found]
+    batch = [np.full(e.rows.num_rows, min(e.batch_id or 0, slices)) for e in found]
     ids = [np.column_stack([e.rows.column(c).to_numpy() for c in e.columns if c != "_op"]) for e in found]
     return np.concatenate(sign), np.concatenate(batch), np.concatenate(ids)
 
@@ -126,10 +142,10 @@ def signs(event: RowsEvent) -> np.ndarray:
 def shown(results: list[Result]) -> Table:
     out = Table(title="SEQ(A, B, !C, D, E, F, G, H) within 20 units, 30% late, on Spark")
     out.add_column("")
-    for heading in ("rows/s", "steady", "results", "taken back", "waits, units"):
+    for heading in ("units a batch", "rows/s", "steady", "results", "taken back", "waits, units"):
         out.add_column(heading, justify="right")
     for r in results:
         wait = r.details["wait_units"]
-        cells = (r.events_per_second, r.steady, r.details["results"], r.details["compensations"])
+        cells = (r.details["slice_units"], r.events_per_second, r.steady, r.details["results"], r.details["compensations"])
         out.add_row(r.name, *(f"{c:,.0f}" for c in cells), "" if wait is None else f"{wait:.2f}")
     return out
