@@ -164,7 +164,8 @@ def _own(expr: Expr, place: Place) -> str:
 
 def _bare(tree: exp.Expr) -> exp.Expr:
     """A column without the brackets that putting one expression into another left round it."""
-    return tree.this if isinstance(tree, exp.Paren) and isinstance(tree.this, exp.Column) else tree
+    inside = tree.unnest()
+    return inside if isinstance(inside, exp.Column) else tree
 
 
 # What parts the rows. It depends on the streams that places share, so the plan is that of the stage: cut where others feed it
