@@ -7,6 +7,7 @@ A fence says what it is by its first line:
     ```ebnf                productions (see test_docs_grammar.py)
     ```sql file=x.cql      must parse, and is also written to a file for the commands of the page
     ```csv file=x.csv      is written to a file
+    ```text explain=x.cql  is a part of what explain says of that script: a line, and all that stands below it, indented further
     ```python              must compile
     ```python run          is run; blocks of a page share their names
     ```python spark        is run where there is Spark, with `spark` in its names
@@ -28,7 +29,7 @@ import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,10 @@ class Block:
 
     @property
     def file(self) -> str | None:
-        return next((w.removeprefix("file=") for w in self.info if w.startswith("file=")), None)
+        return self.named("file")
+
+    def named(self, what: str) -> str | None:
+        return next((w.removeprefix(f"{what}=") for w in self.info if w.startswith(f"{what}=")), None)
 
     def __str__(self) -> str:
         return f"{self.page.name}:{self.line}"
@@ -110,6 +114,32 @@ def test_sql_that_is_refused_is_refused(block):
     after = next((b for a, b in pairwise(ALL) if a == block), None)
     if after and after.page == block.page and after.kind == "text":
         assert str(caught.value) == after.body.rstrip("\n")
+
+
+@pytest.mark.parametrize("block", [b for b in ALL if b.named("explain")], ids=str)
+def test_what_explain_says_is_shown_as_it_is(block):
+    from headrace.sql import parse_script
+    from headrace.stages.explain import explain_script
+
+    (script,) = (b.body for b in ALL if b.page == block.page and b.file == block.named("explain"))
+    said = explain_script(parse_script(script)).splitlines()
+    assert block.body.splitlines() == part(said, block.body.splitlines()[0])
+
+
+def part(lines: list[str], first: str) -> list[str]:
+    """A line and what stands below it, indented further."""
+
+    def indent(line: str) -> int:
+        return len(line) - len(line.lstrip())
+
+    below = lines[lines.index(first) + 1 :]
+    return [first, *takewhile(lambda line: indent(line) > indent(first), below)]
+
+
+def test_a_part_ends_with_its_last_line():
+    assert part(["a", "  b", "    c", "  d", "", "e"], "a") == ["a", "  b", "    c", "  d"]
+    assert part(["a", "  b", "    c", "  d", "", "e"], "  b") == ["  b", "    c"]
+    assert part(["a", "  b", "    c", "  d", "", "e"], "e") == ["e"]
 
 
 @of("python", "python run", "python spark")

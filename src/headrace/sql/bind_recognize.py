@@ -63,7 +63,7 @@ def bind_recognize(given: Recognize, catalog: Catalog, read: Callable[[From, Cat
     keys = [scope.bind(key, "PARTITION BY") for key in given.partition_by]
     single = next(i for i, place in enumerate(drawn.places) if not place.repeated)
     _partition(drawn, keys, single)
-    items = [_key_item(key, drawn.places[single], text) for key in given.partition_by]
+    items = [_key_item(key, drawn.places[single], scope) for key in given.partition_by]
     items += [_measure(item, reader, text) for item in given.measures]
     if not items:
         raise text.error(
@@ -216,9 +216,10 @@ def _check_backtracking(given: Recognize, parts: list[Part], text: Text) -> None
     middle = {p.symbol.name.text.lower() for p in parts[1:-1]}
     for name, value in given.defines:
         for column in value.tree.find_all(exp.Column):
-            if column.table.lower() in middle - {name.text.lower()}:
+            symbol = column.parts[0].name  # also before a field of a struct, where sqlglot has it for a database or a catalog
+            if len(column.parts) > 1 and symbol.lower() in middle - {name.text.lower()}:
                 raise text.error(
-                    f"{name.text} depends on which row is taken for {column.table}, and only the first that fits is tried",
+                    f"{name.text} depends on which row is taken for {symbol}, and only the first that fits is tried",
                     extent(text, column, value.span),
                     hint=f"with rows in between, conditions compare a row with that of {parts[0].symbol.name.text}",
                 )
@@ -239,13 +240,19 @@ def _partition(drawn: Drawn, keys: list[Expr], single: int) -> None:
     drawn.between += [Expr.of(f"{at(key, single)} = {at(key, i)}") for key in keys for i in others]
 
 
-def _key_item(key: Scalar, place: Place, text: Text) -> Item:
+def _key_item(key: Scalar, place: Place, scope: Scope) -> Item:
     """A column of PARTITION BY, as one of an event."""
     plain = isinstance(key.tree, exp.Column)
-    name = key.tree.name if plain else " ".join(text.slice(key.span).split())
+    name = key.tree.name if plain else " ".join(scope.text.slice(key.span).split())
 
     def own(node: exp.Expr) -> exp.Expr:
-        return exp.column(node.name, table=place.name) if isinstance(node, exp.Column) else node
+        if not isinstance(node, exp.Column):
+            return node
+        column, *fields = scope.own([p for p in node.parts if isinstance(p, exp.Identifier)], key.span)
+        tree: exp.Expr = exp.column(column.copy(), table=place.name)
+        for field in fields:
+            tree = exp.Dot(this=tree if isinstance(tree, exp.Dot) else exp.paren(tree), expression=field.copy())
+        return tree
 
     return Item(Scalar(key.tree.transform(own), key.span), None, name)
 

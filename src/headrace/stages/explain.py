@@ -28,7 +28,8 @@ from headrace.plan.patterns import Pattern
 from headrace.plan.query import Emit, Using
 from headrace.plan.time import format_duration
 from headrace.plan.windows import EveryTime, RangeWindow, RowsWindow, UnboundedWindow
-from headrace.stages.explain_patterns import pattern_lines
+from headrace.stages.cut import Cuts
+from headrace.stages.explain_patterns import partitioning, pattern_lines, used_keys
 from headrace.stages.flatten import flatten, split_top, window_chain
 from headrace.stages.joins import join_lines, why_one_bucket
 from headrace.stages.lower import Finish, Lowered, lower
@@ -86,7 +87,8 @@ def _query(finish: Finish, lowered: Lowered) -> list[str]:
     lines += _indented(["plan", *_indented(_short(tree(query.node), query).splitlines())])
     core = split_top(query.node)[1]
     if isinstance(core, Pattern):
-        lines += _indented(["pattern", *_indented(pattern_lines(core, query.emit, query.using))])
+        keys = used_keys(_pattern_of(query, lowered))
+        lines += _indented(["pattern", *_indented(pattern_lines(core, query.emit, query.using, keys))])
     changes = [(r, _short(a, query), _short(b, query)) for name, r, a, b in lowered.rules if name == query.name]
     if not changes:
         return [*lines, "  rules: none had anything to do"]
@@ -116,7 +118,7 @@ def _stage(number: int, stage: Stage, lowered: Lowered) -> list[str]:
     finishes = {f.query.name: f for f in (*lowered.finishes, *lowered.feeds)}
     queries = [finishes[name].query for name in _queries(stage)]
     lines = [f"stage {number} over {', '.join(dict.fromkeys(_source(s.name, lowered) for s in stage.sources))}"]
-    lines += _indented(_fact("partitioned", _partitioning(stage, queries)))
+    lines += _indented(_fact("partitioned", _partitioning(stage, queries, lowered)))
     lines += _indented(_fact("pushed down", *_pushed_down(stage)))
     if stage.unique_within is not None and stream.unique is not None:
         why = f"keys are kept for {format_duration(stage.unique_within)} of event time, to know a row that comes twice"
@@ -162,7 +164,22 @@ def _windows(node: Node) -> list[WindowAggregate | WindowReport | Join]:
     return [*own, *(w for child in children(node) for w in _windows(child))]
 
 
-def _partitioning(stage: Stage, queries: list[Query]) -> str:
+def _pattern_of(query: Query, lowered: Lowered) -> Pattern:
+    """The pattern of a query as its stage has it: a place that reads results of another stage reads them as a stream."""
+    cuts = Cuts()
+    for own in lowered.script.queries:
+        cuts.note(optimize(own.node)[0], own.emit is Emit.CHANGES)
+    for node, feed in zip(tuple(cuts.eager), lowered.feeds, strict=True):
+        cuts.add(node, feed.columns)
+    plan = query.node if query in (f.query for f in lowered.feeds) else optimize(query.node)[0]
+    core = split_top(cuts.apply(plan))[1]
+    assert isinstance(core, Pattern)
+    return core
+
+
+def _partitioning(stage: Stage, queries: list[Query], lowered: Lowered) -> str:
+    if stage.pattern is not None:
+        return partitioning(_pattern_of(queries[0], lowered))
     if stage.route is None:
         return "anywhere: a row needs no others"
     if stage.route:
@@ -353,6 +370,8 @@ def _output(finish: Finish, stream: Stream) -> list[str]:
 def _level(query: Query, stream: Stream) -> list[str]:
     """The level of correctness, in the words of the design (section 4)."""
     core = split_top(query.node)[1]
+    if isinstance(core, Pattern):
+        return []  # what is said of the pattern knows better what can forbid a result
     if isinstance(core, Late | Rejected):
         return ["level: a record of what came, in order of arrival; nothing is taken back"]
     only = len(base_streams(query.node)) == 1

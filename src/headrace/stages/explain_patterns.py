@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -12,6 +12,8 @@ from headrace.plan.patterns import Selection
 from headrace.plan.query import Emit, Using
 from headrace.plan.stream import Bound, longest_delay
 from headrace.plan.time import format_duration
+from headrace.stages.lower import guess_type
+from headrace.stages.patterns import Lowering
 
 if TYPE_CHECKING:
     from headrace.plan.expr import Expr
@@ -19,22 +21,25 @@ if TYPE_CHECKING:
     from headrace.plan.patterns import Pattern, Place, Spill
     from headrace.plan.stream import Stream
 
+    Keys = tuple[tuple[Expr, ...], ...]  # for each key what it is at every place
+
 WIDTH = 13  # of the names in front of facts
 STRATEGIES = {
-    (Emit.CHANGES, Using.OPTIMISTIC): "aggressive: + at once, - for what a late event forbids or takes back",
     (Emit.FINAL, Using.OPTIMISTIC): "conservative: results wait in the holding set",
     (Emit.FINAL_IN_ORDER, Using.OPTIMISTIC): "results wait, and leave in the order of their last events",
     (Emit.FINAL_IN_ORDER, Using.KSLACK): "K-slack: rows wait, and are taken in order",
 }
 
 
-def pattern_lines(node: Pattern, emit: Emit, using: Using = Using.OPTIMISTIC) -> list[str]:
-    """How a pattern is found, the level of correctness that EMIT promises, and what must be known for it."""
-    lines = _operators(node)
-    lines += _fact("partitioned", [_partitioning(node)])
+def pattern_lines(node: Pattern, emit: Emit, using: Using, keys: Keys) -> list[str]:
+    """How a pattern is found, the level of correctness that EMIT promises, and what must be known for it.
+
+    `keys` are those that its stage parts rows by: the stage tells them, and here they are no conditions any more.
+    """
+    lines = _operators(node, keys)
     lines += _fact("memory", _memory(node.spill)) if node.spill is not None else []
     lines += _fact("level", [_level(node, emit, using)])
-    lines += _fact("how", [STRATEGIES[emit, using] if _waits(node) or emit is not Emit.FINAL else "nothing can forbid a result"])
+    lines += _fact("how", [_how(node, emit, using)])
     return lines + _fact("must be known", _needs(node, emit, using))
 
 
@@ -45,13 +50,13 @@ def _fact(name: str, values: list[str]) -> list[str]:
 # The plan: Sel in Spark, WinSeq over it, WinNeg over that
 
 
-def _operators(node: Pattern) -> list[str]:
+def _operators(node: Pattern, keys: Keys) -> list[str]:
     """The operators, each below the one that it feeds, as in figure 1."""
     negations = _negations(node)
     indent = "  " if negations else ""
     lines = ["WinNeg", *(f"  {line}" for line in negations)] if negations else []
     lines.append(f"{indent}WinSeq({', '.join(_source(node, i) for i in node.positive)}; {format_duration(node.within)})")
-    lines += [f"{indent}  {line}" for line in _inside(node)]
+    lines += [f"{indent}  {line}" for line in _inside(node, keys)]
     return lines + [f"{indent}  {line}" for line in _selections(node)]
 
 
@@ -107,12 +112,12 @@ def _none_between(node: Pattern, a: int, b: int) -> list[str]:
     return []
 
 
-def _inside(node: Pattern) -> list[str]:
+def _inside(node: Pattern, keys: Keys) -> list[str]:
     """Conditions between events of a result, and on those of a repeated place."""
     lines = []
     for condition in node.where:
         own = [node.places[i] for i in node.places_of(condition)]
-        if any(p.negated for p in own) or _in_key(condition, node):
+        if any(p.negated for p in own) or _in_key(condition, keys):
             continue
         names = " and ".join(p.name for p in own)
         repeated = [p.name for p in own if p.repeated]
@@ -121,12 +126,11 @@ def _inside(node: Pattern) -> list[str]:
     return lines + [f"{call} AS {call.name} over the events of {name}" for name, call in node.groups]
 
 
-def _in_key(condition: Expr, node: Pattern) -> bool:
+def _in_key(condition: Expr, keys: Keys) -> bool:
     """Whether a condition holds for all rows that meet, because it is an equality of the partition key."""
     tree = condition.tree.unnest()
-    keys = {e for terms in node.keys for e in terms}
     sides = {type(condition).of(s.unnest()) for s in (tree.this, tree.expression)} if isinstance(tree, exp.EQ) else set()
-    return bool(sides) and sides <= keys
+    return bool(sides) and any(sides <= set(terms) for terms in keys)
 
 
 def _selections(node: Pattern) -> list[str]:
@@ -141,6 +145,7 @@ def _said(expr: Expr, node: Pattern) -> str:
     names = {new.lower(): (p.name, old) for p, own in zip(node.places, node.columns, strict=True) for old, new in own.items()}
 
     def swap(tree: exp.Expr) -> exp.Expr:
+        tree = _bare(tree)
         found = names.get(tree.name.lower()) if isinstance(tree, exp.Column) else None
         return tree if found is None else exp.column(found[1], table=found[0])
 
@@ -151,18 +156,51 @@ def _own(expr: Expr, place: Place) -> str:
     """A condition on one event with the name of the event before its columns."""
 
     def swap(tree: exp.Expr) -> exp.Expr:
-        if isinstance(tree, exp.Paren) and isinstance(tree.this, exp.Column):
-            tree = tree.this  # brackets that putting one expression into another left
+        tree = _bare(tree)
         return exp.column(tree.name, table=place.name) if isinstance(tree, exp.Column) else tree
 
     return expr.tree.transform(swap).sql(dialect="spark")
 
 
-def _partitioning(node: Pattern) -> str:
-    if not node.keys:
-        return "one bucket: everything runs in one task, because no equality covers all events"
-    said = "; ".join(" = ".join(_said(e, node) for e in terms) for terms in node.keys)
+def _bare(tree: exp.Expr) -> exp.Expr:
+    """A column without the brackets that putting one expression into another left round it."""
+    inside = tree.unnest()
+    return inside if isinstance(inside, exp.Column) else tree
+
+
+# What parts the rows. It depends on the streams that places share, so the plan is that of the stage: cut where others feed it
+
+
+def used_keys(node: Pattern) -> Keys:
+    """The equalities that rows are parted by."""
+    found = _lowering(node).keys()
+    return tuple(terms for terms, _ in found)
+
+
+def partitioning(node: Pattern) -> str:
+    """What rows are parted by, in the words of the query; or why one task has them all."""
+    keys = used_keys(node)
+    if not keys:
+        return f"one bucket: everything runs in one task, because {_why_one_bucket(node)}"
+    said = "; ".join(" = ".join(_said(e, node) for e in terms) for terms in keys)
     return f"by hash of {said}: different keys run beside each other"
+
+
+def _lowering(node: Pattern) -> Lowering:
+    return Lowering(node, guess_type, set())
+
+
+def _why_one_bucket(node: Pattern) -> str:
+    """Either nothing is equal in all events, or it is not one thing of the rows of some stream."""
+    if not node.keys:
+        return "no equality covers all events"
+    low, terms = _lowering(node), node.keys[0]
+    of_streams = [low.exprs(i, e) for i, e in enumerate(terms)]
+    for i, j in combinations(range(len(terms)), 2):
+        shared = set(low.sources(i)) & set(low.sources(j))
+        if any(of_streams[i][s] != of_streams[j][s] for s in shared):
+            return f"{_said(terms[i], node)} and {_said(terms[j], node)} are different keys of one event"
+    raise AssertionError(f"rows can be parted by {terms}")
 
 
 def _memory(spill: Spill) -> list[str]:
@@ -181,6 +219,17 @@ def _waits(node: Pattern) -> bool:
     """Whether an event that may still come can forbid or change a result."""
     undone = node.selection is not Selection.ANY or any(p.negated or p.repeated for p in node.places)
     return undone or any(map(retracts, children(node)))
+
+
+def _how(node: Pattern, emit: Emit, using: Using) -> str:
+    """The strategy of the paper, and what it means for this pattern."""
+    if emit is Emit.CHANGES:
+        when = "+ when the window is over" if node.waits else "+ at once"
+        after = ", - for what a late event forbids or takes back" if retracts(node) else "; no later event can change a result"
+        return f"aggressive: {when}{after}"
+    if emit is Emit.FINAL and not _waits(node):
+        return "nothing can forbid a result"
+    return STRATEGIES[emit, using]
 
 
 def _level(node: Pattern, emit: Emit, using: Using) -> str:
