@@ -1,11 +1,8 @@
 """The search for sequences (WinSeq and WinNeg of 001): those that a row is part of, or that lie around a negated row.
 
-A search begins at one row and binds the other places one by one, forward first, then backward, each candidate behind or before
-its bound neighbour and inside the window. Conditions are tested as soon as the last of their events is bound. A negation without
-conditions cuts the walk short: nothing on the other side of the nearest forbidding row can be taken.
-
-Conditions between the first events of a pattern would be tried again for every event behind them. So a row that comes is marked
-at the places at which it ends no beginning, and searches pass it by, until a late row comes before it that may be one.
+A search begins at one row and binds the other places one by one, each candidate between its bound neighbours and inside the
+window. Conditions are tested as soon as the last of their events is bound. A negation without conditions cuts the walk short:
+nothing on the other side of the nearest forbidding row can be taken.
 
 Rows may also lie outside memory (001, VIII), all of them before all that are here. A search then gives, beside whole sequences,
 also their ends, which rows from outside may complete: the places that are not bound are NONE.
@@ -19,7 +16,6 @@ import numba as nb
 import numpy as np
 
 from headrace.kernels import signatures as s
-from headrace.kernels.lent import lent
 from headrace.kernels.stacks import (
     BITS,
     COUNT,
@@ -35,16 +31,16 @@ from headrace.kernels.stacks import (
     Stacks,
     before,
     chain_of,
-    link,
-    unlink,
 )
 
 # Whether all conditions of a set (bits) hold, given words and which of them are NULL.
 CHECK = nb.types.FunctionType(nb.types.boolean(nb.types.int64, s.ints, s.flags))
 BLOCKS = nb.types.Array(nb.types.int64, 3, "C")
 
-# Columns of `steps[start, k]`: positive place, direction, index, conditions and negations to test, where the index has its words.
-AT, WAY, INDEX, CONDITIONS, TESTED, PROBE = range(6)
+# Columns of `steps[start, k]`: positive place, direction, index, conditions and negations to test, its neighbours among the
+# positive places that are bound (NONE: there is none; ROOT_ROW: the row that the search began at), where the index has its words.
+AT, WAY, INDEX, CONDITIONS, TESTED, LOWER, UPPER, PROBE = range(8)
+ROOT_ROW = -2
 # Columns of `negations`: place, gap, index, conditions, whether only the key decides, the positive place whose words it borrows,
 # the place at which a row that fits, and meets the conditions there, does not forbid, where the index has its words.
 N_PLACE, N_GAP, N_INDEX, N_CONDITIONS, N_FREE, N_LENDER, N_UNLESS, N_PROBE = range(8)
@@ -188,15 +184,18 @@ def _behind(stacks: Stacks, row: int, local: int, key: int, reference: int, late
 
 
 @nb.njit(
-    s.integer(STACKS, s.integer, s.integer, s.integer, s.integer, s.integer, s.integer, s.integer), cache=True, forceinline=True
-)
-def _ahead(stacks: Stacks, row: int, local: int, key: int, reference: int, earliest: int, barrier: int, place: int) -> int:
+    s.integer(STACKS, s.integer, s.integer, s.integer, s.integer, s.integer, s.integer, s.integer, s.integer),
+    cache=True, forceinline=True,
+)  # fmt: skip
+def ahead(
+    stacks: Stacks, row: int, local: int, key: int, lower: int, reference: int, earliest: int, barrier: int, place: int
+) -> int:
     """From a row of a chain on, the next that stands before the reference, in time, and not beyond the barrier.
 
-    Rows that end no beginning at this positive place are passed by.
+    It is behind the row `lower`, if there is one. Rows that end no beginning at this positive place are passed by.
     """
     rows = stacks.rows
-    while row != NONE and rows[row, TS] >= earliest:
+    while row != NONE and rows[row, TS] >= earliest and (lower == NONE or before(rows, lower, row)):
         if barrier != NONE and row != barrier and not before(rows, barrier, row):
             return NONE
         if (rows[row, DEAD] >> place) & 1 == 0 and rows[row, KEY] == key and before(rows, row, reference):
@@ -278,6 +277,12 @@ def _give(out: np.ndarray, found: int, at: np.ndarray) -> tuple[np.ndarray, int]
     return out, found + 1
 
 
+@nb.njit(s.integer(s.ints, s.integer, s.integer), cache=True, forceinline=True)
+def bound_at(at: np.ndarray, root: int, neighbour: int) -> int:
+    """The row of a neighbour."""
+    return at[neighbour] if neighbour >= 0 else root if neighbour == ROOT_ROW else NONE
+
+
 SEARCHED = (CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer, s.integer, s.integer, GRID, s.integer)
 
 
@@ -304,22 +309,22 @@ def search(
             k, enter = k - 1, False
             continue
         place, way, j = steps[k, AT], steps[k, WAY], steps[k, INDEX]
-        reference = root  # in its own gap a row that forbids is the neighbour on both sides
-        if 0 <= place - way < n and at[place - way] != NONE and not (way < 0 and place + 1 == gap_of_root):
-            reference = at[place - way]
+        lower, upper = bound_at(at, root, steps[k, LOWER]), bound_at(at, root, steps[k, UPPER])
+        reference = lower if way > 0 else upper
         if enter:
             cursor[k] = newest_of(stacks, bound, steps[k, PROBE:], j, key)
             gap = place if way > 0 else place + 1
             barrier[k] = _barrier(stacks, program, bound, gap, key, reference, way) if 0 < gap < n else NONE
         local = stacks.indexes[j, LOCAL]
         if way > 0:
-            row = _behind(stacks, cursor[k], local, key, reference, rows[root, TS] + program.within, barrier[k])
+            oldest = root if gap_of_root == 0 or at[0] == NONE else at[0]
+            row = _behind(stacks, cursor[k], local, key, reference, rows[oldest, TS] + program.within, barrier[k])
         else:
             newest = root if gap_of_root == n or at[n - 1] == NONE else at[n - 1]
             earliest = rows[newest, TS] - program.within
             if enter and barrier[k] == NONE and earliest <= reach:
                 out, found = _give(out, found, at)
-            row = _ahead(stacks, cursor[k], local, key, reference, earliest, barrier[k], place)
+            row = ahead(stacks, cursor[k], local, key, lower, reference, earliest, barrier[k], place)
         at[place] = row
         if row == NONE:
             k, enter = k - 1, False
@@ -335,58 +340,6 @@ def search(
     return out, found
 
 
-@nb.njit(s.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer, s.integer), cache=True, forceinline=True)
-def _begins(check: Any, stacks: Stacks, program: Program, bound: Bound, end: int, root: int, reach: int) -> bool:
-    """Whether a row at positive place `end` ends a beginning: rows before it that meet the conditions among these places.
-
-    Negations are left out: what one forbids today it may not tomorrow. Of rows that are not here nothing is known.
-    """
-    rows, at, cursor = stacks.rows, bound.row, bound.cursor
-    key, earliest = rows[root, KEY], rows[root, TS] - program.within
-    if earliest <= reach:
-        return True
-    steps = program.steps[len(at) + len(program.negations) + end]
-    at[end] = root
-    load(stacks, program, bound, program.positive[end], root)
-    k, enter = 0, True
-    while 0 <= k < end:
-        place, j = steps[k, AT], steps[k, INDEX]
-        if enter:
-            cursor[k] = newest_of(stacks, bound, steps[k, PROBE:], j, key)
-        local = stacks.indexes[j, LOCAL]
-        row = _ahead(stacks, cursor[k], local, key, at[place + 1], earliest, NONE, place)
-        if row == NONE:
-            k, enter = k - 1, False
-            continue
-        at[place], cursor[k] = row, stacks.links[row, local]
-        load(stacks, program, bound, program.positive[place], row)
-        enter = steps[k, CONDITIONS] == 0 or check(steps[k, CONDITIONS], bound.words, bound.nulls)
-        k += enter
-    return k == end
-
-
-@nb.njit(s.nothing(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True, forceinline=True)
-def _mark(check: Any, stacks: Stacks, program: Program, bound: Bound, row: int, reach: int) -> None:
-    """Mark a row at the places at which it ends no beginning."""
-    for q in range(1, len(program.positive)):
-        fits = (program.marked >> q) & 1 and (stacks.rows[row, BITS] >> program.positive[q]) & 1
-        if fits and not _begins(check, stacks, program, bound, q, row, reach):
-            stacks.rows[row, DEAD] |= 1 << q
-
-
-@nb.njit(s.nothing(STACKS, PROGRAM, BOUND, s.integer), cache=True, forceinline=True)
-def _unmark(stacks: Stacks, program: Program, bound: Bound, row: int) -> None:
-    """Rows behind one that comes late may end a beginning that it is in."""
-    rows, key = stacks.rows, stacks.rows[row, KEY]
-    for q in range(1, len(program.positive)):
-        if (program.marked >> q) & 1:
-            j = program.positive[q]  # the index of a place by nothing but the key has its number
-            other, local = newest_of(stacks, bound, program.positive[:0], j, key), stacks.indexes[j, LOCAL]
-            while other != NONE and before(rows, row, other):
-                rows[other, DEAD] &= ~(1 << q)
-                other = stacks.links[other, local]
-
-
 @nb.njit(BOUND(PROGRAM, STACKS, s.integer), cache=True, forceinline=True)
 def nothing_bound(program: Program, stacks: Stacks, width: int) -> Bound:
     """Room for what a search binds."""
@@ -399,47 +352,3 @@ def nothing_bound(program: Program, stacks: Stacks, width: int) -> Bound:
         np.full(n + 1, NONE, np.int64),
         np.full(n + 1, NONE, np.int64),
     )
-
-
-@nb.njit(nb.types.Tuple((GRID, GRID))(CHECK, STACKS, PROGRAM, s.ints, s.ints, s.ints, s.integer), cache=True)
-def change(
-    check: Any, stacks: Stacks, program: Program, words: np.ndarray, chosen: np.ndarray, sign: np.ndarray, reach: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Rows come (sign > 0) and go, one after the other: the sequences that this makes and unmakes, in that order.
-
-    About each: +1 or -1, the row that the search began at and where, and how many rows had come and gone then.
-
-    A row that comes at a negated place unmakes the sequences around it that nothing else forbids, one that goes makes them again.
-    Sequences that have it in the group of a repeated place, and neither begin nor end there, change (0). `words` are those that
-    never change.
-    """
-    n, places = len(program.positive), len(program.word_place)
-    out, found = np.empty((64, n), np.int64), 0
-    about = np.empty((64, ABOUT), np.int64)
-    room, nothing = nothing_bound(program, stacks, len(words)), np.full(n, NONE, np.int64)
-    stacks, program, bound = lent(stacks), lent(program), lent(room)
-    bound.words[:] = words
-    for i in range(len(chosen)):
-        row, comes = chosen[i], sign[i] > 0
-        for phase in range(2):
-            negative = (phase == 0) == comes  # what comes forbids before it takes part; what goes takes part before it forbids
-            if comes and not negative:
-                link(stacks, row)
-                if program.marked:
-                    _unmark(stacks, program, bound, row)
-                    _mark(check, stacks, program, bound, row, reach)
-            for start in range(n if negative else 0, n + len(program.negations) if negative else n):
-                place = program.positive[start] if start < n else program.negations[start - n, N_PLACE]
-                if not (stacks.rows[row, BITS] >> (place if place != NONE else places)) & 1:
-                    continue
-                was = found
-                bind(stacks, program, bound, start, row, nothing)
-                out, found = search(check, stacks, program, bound, start, row, 0, reach, out, found)
-                if len(out) > len(about):
-                    about = np.concatenate((about, np.empty((len(out) - len(about), ABOUT), np.int64)))
-                about[was:found, SIGN] = 0 if start >= n + program.forbidding else -1 if negative == comes else 1
-                about[was:found, ROOT], about[was:found, START], about[was:found, MOMENT] = row, start, i + phase
-            if not comes and not negative:
-                unlink(stacks, row)
-    room.row[:] = NONE  # it was lent up to here
-    return out[:found], about[:found]

@@ -15,6 +15,7 @@ from headrace.kernels import frames, stacks
 from headrace.kernels import members as groups
 from headrace.kernels import sequences as kernel
 from headrace.kernels import signatures as s
+from headrace.kernels.arriving import change
 from headrace.kernels.hashing import hash_columns
 from headrace.operators.compiled import Slot, compile_expression
 from headrace.plan.time import START_OF_TIME
@@ -136,44 +137,61 @@ class Search:
         return where, column
 
     def _steps(self, start: int) -> list[list[int]]:
-        """Forward from the start, then backward; each with all that can be tested once it is bound."""
-        spec, positive = self.spec, self.spec.positive
-        n = len(positive)
-        negation = self._gaps[start - n] if start >= n else None
-        own = set(spec.checked)
-        if negation is None:
-            bound, order = {positive[start]}, [(q, 1) for q in range(start + 1, n)] + [(q, -1) for q in range(start - 1, -1, -1)]
-        else:
-            explicit = negation.place != ANY_ROW and negation.place not in positive
-            bound = {negation.place} if explicit else set()
-            own |= set(negation.conditions) if explicit else set()
-            order = [(q, 1) for q in range(negation.gap, n)] + [(q, -1) for q in range(negation.gap - 1, -1, -1)]
+        """From the start to all positive places; each step with all that can be tested once it is bound."""
+        spec, n = self.spec, len(self.spec.positive)
+        if start < n:
+            order = [*range(start + 1, n), *range(start - 1, -1, -1)]
+            return self._bind({spec.positive[start]}, set(spec.checked), order, {2 * start: start})
+        negation = self._gaps[start - n]
+        explicit = negation.place != ANY_ROW and negation.place not in spec.positive
+        bound = {negation.place} if explicit else set()
+        own = {*spec.checked, *(negation.conditions if explicit else ())}
+        order = [*range(negation.gap, n), *range(negation.gap - 1, -1, -1)]
+        return self._bind(bound, own, order, {2 * negation.gap - 1: kernel.ROOT_ROW})
+
+    def _beginning(self, end: int) -> list[list[int]]:
+        """From a positive place to all before it, with the conditions among them."""
+        if not (self._marked() >> end) & 1:
+            return []
+        spec = self.spec
+        return self._bind({spec.positive[end]}, set(spec.checked), [*range(end - 1, -1, -1)], {2 * end: end}, tests=False)
+
+    def _bind(
+        self, bound: set[int], own: set[int], order: list[int], at: dict[int, int], *, tests: bool = True
+    ) -> list[list[int]]:
+        """Places in this order, but first those that a condition compares with what is bound.
+
+        `at` says what is bound where: place q stands at 2 q, a row in the gap before it at 2 q - 1.
+        """
+        spec, left = self.spec, list(order)
         done: set[int] = set()
         tested: set[int] = set()
         out = []
-        for q, way in order:
-            place = positive[q]
-            index, words = self.plan.probe(place, bound)
-            bound = bound | {place}
-            conditions = {k for k in own - done if set(spec.conditions[k].places) <= bound}
-            negations = {g for g, neg in enumerate(spec.negations) if g not in tested and self._testable(neg, bound)}
-            done |= conditions
-            tested |= negations
-            out.append([q, way, index, _bits(conditions), _bits(negations), *words])
-        return out
-
-    def _beginning(self, end: int) -> list[list[int]]:
-        """Backward from a positive place, with the conditions among it and those before it."""
-        spec, done = self.spec, set[int]()
-        bound = {spec.positive[end]}
-        out = []
-        for q in range(end - 1, -1, -1) if (self._marked() >> end) & 1 else ():
+        while left:
+            q = next((q for q in left if self._any_order and self._is_compared(q, bound, own - done)), left[0])
+            left.remove(q)
             index, words = self.plan.probe(spec.positive[q], bound)
             bound = bound | {spec.positive[q]}
-            conditions = {k for k in spec.checked if k not in done and set(spec.conditions[k].places) <= bound}
+            conditions = {k for k in own - done if set(spec.conditions[k].places) <= bound}
+            negations = {g for g, neg in enumerate(spec.negations) if tests and g not in tested and self._testable(neg, bound)}
             done |= conditions
-            out.append([q, -1, index, _bits(conditions), 0, *words])
+            tested |= negations
+            lower = at[max(before)] if (before := [p for p in at if p < 2 * q]) else stacks.NONE
+            upper = at[min(behind)] if (behind := [p for p in at if p > 2 * q]) else stacks.NONE
+            at = {**at, 2 * q: q}
+            out.append([q, 1 if upper == stacks.NONE else -1, index, _bits(conditions), _bits(negations), lower, upper, *words])
         return out
+
+    def _is_compared(self, q: int, bound: set[int], conditions: set[int]) -> bool:
+        place = self.spec.positive[q]
+        return any(place in (own := set(self.spec.conditions[k].places)) and own <= bound | {place} for k in conditions)
+
+    @property
+    def _any_order(self) -> bool:
+        """Whether places may be bound in any order: what cuts a walk short needs a neighbour that is bound, and so do frames."""
+        n = len(self.spec.positive)
+        cuts = any(0 < g.gap < n and (not g.conditions or g.unless is not None) for g in self.spec.negations)
+        return not cuts and self.spec.spill is None
 
     def _marked(self) -> int:
         """Positive places that are looked for backward, if there are conditions among them and those before."""
@@ -237,7 +255,7 @@ class Search:
 
         If there are rows outside memory, up to this time, also the ends of sequences that may have begun there.
         """
-        return kernel.change(self.check, state, self.program, self.words, rows, sign, outside)
+        return change(self.check, state, self.program, self.words, rows, sign, outside)
 
     def extend(self, state: stacks.Stacks, ends: np.ndarray, about: np.ndarray, outside: int) -> tuple[np.ndarray, np.ndarray]:
         """Ends of sequences, taken further back: what they become, and of which of them."""
