@@ -57,6 +57,10 @@ PATTERNS = {
         RETURN a.x AS w, b.x AS x, c.x AS y, d.x AS z""",
     "over two": """EVENT SEQ(a, b, c, d) WHERE a.k = b.k AND b.k = c.k AND c.k = d.k AND c.x = a.x + 1 WITHIN 40 SECONDS
         RETURN a.x AS w, b.x AS x, c.x AS y, d.x AS z""",
+    "first and last": """EVENT SEQ(a, b, c) WHERE a.k = b.k AND b.k = c.k AND c.x > a.x + 2 WITHIN 30 SECONDS
+        RETURN a.x AS x, b.x AS y, c.x AS z""",
+    "all with the last, and a negation": """EVENT SEQ(a, b, !(c n), d)
+        WHERE d.x > a.x AND d.x < b.x + 2 AND n.x = d.x AND n.k = a.k WITHIN 25 SECONDS RETURN a.x AS x, b.x AS y, d.x AS z""",
     "one stream": """EVENT SEQ(a p, a q, a r) WHERE p.k = q.k AND q.k = r.k AND q.x > p.x AND r.x < q.x WITHIN 25 SECONDS
         RETURN p.x AS x, q.x AS y, r.x AS z""",
     "equal": "EVENT SEQ(a, b, c) WHERE a.x = b.x WITHIN 25 SECONDS RETURN a.x AS x, b.k AS y, c.x AS z",
