@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from random import Random
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headrace.oracle.admission import Batch
+from headrace.oracle.admission import Batch, admit
 from headrace.plan.time import SECOND
 from headrace.sql import parse_script
 from headrace.testing.conformance import check_bounded_state, check_query
@@ -32,6 +34,28 @@ def test_patterns_conform(seed):
 def test_small_patterns_conform(case):
     """The same, of a kind that shrinks when it fails."""
     check_query(case.script, case.batches, local_engine, buckets=(4, 1), restarts=(1, 3), recuts=1)
+
+
+@settings(suppress_health_check=RELAXED, max_examples=max(6, settings.default.max_examples // 6))
+@given(st.integers(0, 2**32))
+def test_patterns_over_streams_that_promise_conform(seed):
+    """All streams are punctuated, most have no DELAY; promises are lost, late, out of order, or never made."""
+    case = seeded_pattern_case(seed, promises=True)
+    check_query(case.script, case.batches, local_engine, buckets=(4, 1), restarts=(1, 3), recuts=1, seed=seed)
+
+
+def test_promises_move_frontiers_and_mostly_hold():
+    """Else the property above would say little."""
+    late = admitted = moved = 0
+    for seed in range(20):
+        case = seeded_pattern_case(seed, promises=True)
+        for stream in case.script.streams:
+            outcomes = admit(replace(stream, delay=None), case.batches, end=False)
+            late += sum(len(o.late) for o in outcomes)
+            admitted += sum(len(o.admitted) for o in outcomes)
+            moved += sum(a.frontier < b.frontier for a, b in pairwise(outcomes))
+    assert 0 < late < admitted / 5
+    assert moved > admitted / 10
 
 
 STREAMS = "".join(
