@@ -156,8 +156,15 @@ def patterns(dice: Dice, streams: Sequence[Stream], most: int = 5, derived: bool
         if kind == REPEATED
         for n in range(dice.pick(range(3)))
     )
-    spill = Spill(dice.pick((8, 8, 16))) if REPEATED not in what and chance(dice, 2) else None
+    spill = spills(dice) if REPEATED not in what and chance(dice, 2) else None
     return pattern(places, [Expr.of(c) for c in conditions], within, selection, groups, spill)
+
+
+def spills(dice: Dice) -> Spill:
+    """Hardly any memory; late events may wait for each other, and then for ever or for a while."""
+    together = dice.pick((1, 1, 1, 2, 3, 100))
+    wait = dice.pick((None, SECOND, 3 * SECOND)) if together > 1 else None
+    return Spill(dice.pick((8, 8, 16)), together, wait)
 
 
 def equalities(dice: Dice, column: str, singles: Sequence[str], others: Sequence[str]) -> list[str]:
