@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from random import Random
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headrace.oracle.admission import Batch
+from headrace.oracle.admission import Arrival, Batch, admit
 from headrace.plan.time import SECOND
 from headrace.sql import parse_script
-from headrace.testing.conformance import check_bounded_state, check_query
-from headrace.testing.disorder import disordered
+from headrace.testing.conformance import ConformanceError, check_bounded_state, check_query
+from headrace.testing.disorder import Timed, delayed, disordered, in_order, punctuated
 from headrace.testing.local import local_engine
 from headrace.testing.pattern_strategies import pattern_cases, seeded_pattern_case
 from headrace.testing.rows import from_micros
@@ -32,6 +34,28 @@ def test_patterns_conform(seed):
 def test_small_patterns_conform(case):
     """The same, of a kind that shrinks when it fails."""
     check_query(case.script, case.batches, local_engine, buckets=(4, 1), restarts=(1, 3), recuts=1)
+
+
+@settings(suppress_health_check=RELAXED, max_examples=max(6, settings.default.max_examples // 6))
+@given(st.integers(0, 2**32))
+def test_patterns_over_streams_that_promise_conform(seed):
+    """All streams are punctuated, most have no DELAY; promises are lost, late, out of order, or never made."""
+    case = seeded_pattern_case(seed, promises=True)
+    check_query(case.script, case.batches, local_engine, buckets=(4, 1), restarts=(1, 3), recuts=1, seed=seed)
+
+
+def test_promises_move_frontiers_and_mostly_hold():
+    """Else the property above would say little."""
+    late = admitted = moved = 0
+    for seed in range(20):
+        case = seeded_pattern_case(seed, promises=True)
+        for stream in case.script.streams:
+            outcomes = admit(replace(stream, delay=None), case.batches, end=False)
+            late += sum(len(o.late) for o in outcomes)
+            admitted += sum(len(o.admitted) for o in outcomes)
+            moved += sum(a.frontier < b.frontier for a, b in pairwise(outcomes))
+    assert 0 < late < admitted / 5
+    assert moved > admitted / 10
 
 
 STREAMS = "".join(
@@ -69,3 +93,71 @@ def test_state_of_a_pattern_levels_off(name, emit, fresh_keys):
     check_bounded_state(
         parse_script(f"{STREAMS} {QUERIES[name]} EMIT {emit} INTO o"), batches, local_engine, buckets=2, tolerance=1.4
     )
+
+
+# ---- where only promises let go ---------------------------------------------------------------------------------------------
+
+PROMISED = STREAMS.replace("DELAY 3 SECONDS", "PUNCTUATED BY CASE WHEN id IS NULL THEN at END")
+SECONDS, TICK = 100, 5 * SECOND // 2
+
+
+def promising(name: str, seed: int, quiet: str) -> list[Timed]:
+    """Five rows a second of keys that are soon silent, and promises, of which some are lost and some come out of order."""
+    rng = Random(seed)
+    times = [i * SECOND // 5 for i in range(SECONDS * 5)]
+    events = [(ts, (from_micros(ts), f"book {i // 20 * 4 + rng.randrange(4)}", rng.random())) for i, ts in enumerate(times)]
+    rows = delayed(in_order(events), rng, share=0.3, up_to=3 * SECOND)
+    rows = punctuated(rows, rng, lambda upto: (from_micros(upto), None, None), share=0.3, lost=0.3, up_to=2 * SECOND)
+    if name != "checkout":
+        return rows
+    return {
+        "": rows,
+        "only promises": [r for r in rows if r.values[1] is None],
+        "idle": [r for r in rows if r.arrives < 10 * SECOND],
+        "nothing": [],
+    }[quiet]
+
+
+def in_ticks(rows: dict[str, list[Timed]]) -> list[Batch]:
+    """Batches with what came until then."""
+    out = [Batch((n + 1) * TICK, {name: [] for name in rows}) for n in range(SECONDS * SECOND // TICK)]
+    for name, own in rows.items():
+        for row in own:
+            out[min(row.arrives // TICK, len(out) - 1)].rows[name].append(Arrival(row.values))
+    return out
+
+
+def levels_off(query: str, emit: str, quiet: str = "") -> None:
+    """Run it; checkouts may be quiet: they only promise, fall silent after a while, or never say anything."""
+    streams = PROMISED.replace("THEN at END", "THEN at END IDLE 3 SECONDS") if quiet == "idle" else PROMISED
+    script = parse_script(f"{streams} {QUERIES[query]} EMIT {emit} INTO o")
+    feed = in_ticks({name: promising(name, seed, quiet) for seed, name in enumerate(("shelf", "checkout", "door"))})
+    check_bounded_state(script, feed, local_engine, buckets=2, tolerance=1.4)
+
+
+@pytest.mark.parametrize(
+    ("query", "emit", "quiet"),
+    [
+        *(("theft", emit, "") for emit in ("CHANGES", "FINAL", "FINAL IN ORDER")),
+        ("unpaid", "FINAL", ""),
+        ("read", "FINAL", ""),
+        ("nearest", "FINAL", ""),
+        ("theft", "FINAL", "only promises"),
+        ("unpaid", "CHANGES", "only promises"),
+        ("theft", "FINAL", "idle"),
+    ],
+)
+def test_state_of_a_pattern_levels_off_where_only_promises_let_it_go(query, emit, quiet):
+    levels_off(query, emit, quiet)
+
+
+def test_promises_of_the_endless_run_hold():
+    """Else rows would be late, and its state level off for that."""
+    for stream in parse_script(f"{PROMISED} {THEFT} INTO o").streams:
+        assert not [e for o in admit(stream, in_ticks({stream.name: promising(stream.name, 0, "")})) for e in o.late]
+
+
+def test_state_grows_where_a_type_that_forbids_promises_nothing():
+    """So it is the promises that let it go above."""
+    with pytest.raises(ConformanceError, match="the state grows"):
+        levels_off("theft", "FINAL", "nothing")

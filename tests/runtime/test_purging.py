@@ -163,7 +163,8 @@ def test_what_the_algorithms_let_go_is_gone(at_once, seed):
     assert purged
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_nothing_that_could_still_match_is_let_go(at_once, seed):
-    case = seeded_pattern_case(10_000 + seed)
+@pytest.mark.parametrize(("promises", "seed"), [(p, seed) for p in (False, True) for seed in range(6)])
+def test_nothing_that_could_still_match_is_let_go(at_once, promises, seed):
+    """By DELAY, and by POGs of different types that are out of step, lost, late, or never there."""
+    case = seeded_pattern_case(10_000 + seed, promises=promises)
     check_query(case.script, case.batches, local_engine, buckets=(1,), restarts=(2,), recuts=1, seed=seed)

@@ -6,16 +6,21 @@ from collections import Counter
 from dataclasses import replace
 from random import Random
 
+import numpy as np
 import pytest
 
 from headrace.oracle.admission import Arrival, Batch
+from headrace.oracle.evaluate import expected_after_each_batch
+from headrace.plan.expr import Expr
+from headrace.plan.nodes import Filter
 from headrace.plan.patterns import Pattern, Spill
+from headrace.plan.query import Emit, Query, Script
 from headrace.runtime.waiting import NEVER
 from headrace.sql import parse_script
 from headrace.testing.conformance import check_query
 from headrace.testing.local import LocalEngine, local_engine
-from headrace.testing.pattern_strategies import seeded_pattern_case
-from headrace.testing.rows import from_micros
+from headrace.testing.pattern_strategies import Seeded, pattern_arrivals, patterns, reading_streams, seeded_pattern_case
+from headrace.testing.rows import canonical_row, from_micros
 
 UNIT = 1_000_000
 MEMORY = 64
@@ -112,15 +117,16 @@ def _shorter(node):
 @pytest.mark.parametrize("seed", range(6))
 def test_random_patterns_with_hardly_any_memory(seed):
     case = seeded_pattern_case(seed + 1000, 30)
-    queries = tuple(replace(q, node=_spilled(q.node)) for q in case.script.queries)
+    spill = Spill(8, seed // 2 + 1)
+    queries = tuple(replace(q, node=_spilled(q.node, spill)) for q in case.script.queries)
     check_query(replace(case.script, queries=queries), case.batches, local_engine, buckets=(3,), restarts=(2,), seed=seed)
 
 
-def _spilled(node):
-    """The same with long windows and room for eight events, where it has no repeated place."""
+def _spilled(node, spill):
+    """The same with long windows and hardly any memory, where it has no repeated place."""
     if isinstance(node, Pattern):
-        return node if any(p.repeated for p in node.places) else replace(node, within=6 * node.within, spill=Spill(8))
-    return replace(node, input=_spilled(node.input)) if hasattr(node, "input") else node
+        return node if any(p.repeated for p in node.places) else replace(node, within=6 * node.within, spill=spill)
+    return replace(node, input=_spilled(node.input, spill)) if hasattr(node, "input") else node
 
 
 # ---- late events that wait ----------------------------------------------------------------------------------------------
@@ -201,3 +207,90 @@ def test_what_is_final_does_not_depend_on_who_waits(emit):
             assert found == wanted
     assert net(found) == net(wanted)
     assert waited > 2
+
+
+HIDDEN = "~"  # the id of a reading that is as if it had not come
+SEEN = Expr.of(f"COALESCE(id <> '{HIDDEN}', TRUE)")
+
+
+def _over_what_is_seen(node):
+    """The same over the readings that are not hidden. They have their places in the source, and move frontiers."""
+    if isinstance(node, Pattern):
+        return replace(node, places=tuple(replace(p, input=Filter(p.input, SEEN)) for p in node.places), spill=None)
+    return replace(node, input=_over_what_is_seen(node.input))
+
+
+def hidden(batches: list[Batch], rows: set[tuple[str, int, int]]) -> list[Batch]:
+    """The same where rows of these streams, partitions and numbers are hidden."""
+    count: Counter = Counter()
+    out = []
+    for batch in batches:
+        given = {}
+        for name, arrivals in batch.rows.items():
+            given[name] = []
+            for arrival in arrivals:
+                at, _, *rest = arrival.values
+                hide = (name, arrival.partition, count[name, arrival.partition]) in rows
+                given[name].append(replace(arrival, values=(at, HIDDEN, *rest)) if hide else arrival)
+                count[name, arrival.partition] += 1
+        out.append(Batch(batch.now, given))
+    return out
+
+
+def waiting_rows(engine: LocalEngine) -> set[tuple[str, int, int]]:
+    """Stream, partition and number of the events that wait."""
+    found = set()
+    for processor in engine._processors.values():
+        if processor.matching is not None and len(processor.matching.waiting):
+            rows = processor.zone.rows.take(np.flatnonzero(processor.matching.waiting.since != NEVER))
+            names = [s.name for s in processor.stage.sources]
+            found |= {(names[int(h) >> 50], int(h) & (1 << 50) - 1, int(low)) for h, low in zip(rows.high, rows.low, strict=True)}
+    return found
+
+
+def waiting_case(seed: int) -> tuple[Pattern, Script, list[Batch]]:
+    """A random pattern, late events of which wait: its window is longer than memory, and the frontiers are far behind."""
+    dice = Seeded(Random(seed))
+    steady = {"delay": 5 * UNIT, "idle": None, "ahead": None, "end_after": None, "unique": None}
+    streams = tuple(replace(reading_streams(dice, name), **steady) for name in "ab"[: dice.pick((1, 2))])
+    node = patterns(dice, streams, derived=False)
+    while any(p.repeated for p in node.places) or len(node.places) not in (2, 3):
+        node = patterns(dice, streams, derived=False)
+    node = replace(node, within=20 * UNIT, spill=Spill(8, dice.pick((2, 3, 5)), dice.pick((None, None, 2 * UNIT))))
+    return node, Script((), streams), pattern_arrivals(dice, streams, 40)
+
+
+def test_changes_are_convergent_over_the_arrivals_of_random_patterns_that_do_not_wait():
+    """After every batch, with restarts on the way."""
+    waited = 0
+    for seed in range(12):
+        node, plan, batches = waiting_case(seed)
+        waited += check_convergent(replace(plan, queries=(Query("q", node),)), batches)
+    assert waited > 20
+
+
+@pytest.mark.parametrize("seed", [1, 2, 4, 6, 7, 8, 9, 10])
+def test_random_patterns_whose_late_events_wait_conform(seed):
+    """What is final and in order is out when it should be; the rest is at the end."""
+    node, plan, batches = waiting_case(seed)
+    plan = replace(plan, queries=tuple(Query(emit.name, node, emit) for emit in Emit))
+    check_query(plan, batches, local_engine, buckets=(3,), restarts=(len(batches) // 2,), recuts=0, losses=False)
+
+
+def check_convergent(plan: Script, batches: list[Batch]) -> int:
+    """Against the oracle, which is asked after batches in which some begin or cease to wait. Gives how often that was."""
+    query = plan.queries[0]
+    shown = replace(query, node=_over_what_is_seen(query.node))
+    engine, out, before, asked = LocalEngine(plan, 1), Counter(), set(), 0
+    for number, batch in enumerate(batches):
+        if number % 3 == 2:
+            engine = LocalEngine(plan, 1, engine.save())
+        for change in engine.push(batch)["q"]:
+            out[change.key, canonical_row(change.row)] += change.sign
+        rows = waiting_rows(engine)
+        if rows != before:
+            asked += 1
+            wanted = expected_after_each_batch(shown, hidden(batches[: number + 1], rows), end=False)[-1].changes
+            assert +out == Counter((key, canonical_row(row)) for key, row in wanted), f"batch {number} of {plan}"
+        before = rows
+    return asked

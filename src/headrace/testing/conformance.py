@@ -194,6 +194,12 @@ def _hurries(node: Node) -> bool:
     return not unique and not any(map(has_window, children(core))) and not any(isinstance(w, RowsWindow) for w in core.windows)
 
 
+def _lets_wait(node: Node) -> bool:
+    """Whether late events of a pattern wait for each other (decisions/0014): the guarantee is over those that do not."""
+    own = isinstance(node, Pattern) and node.spill is not None and node.spill.together > 1
+    return own or any(map(_lets_wait, children(node)))
+
+
 class _Checker:
     """Follows the output of one query."""
 
@@ -206,6 +212,7 @@ class _Checker:
         self.may_hurry = query.emit is Emit.FINAL and (_hurries(query.node) or not (has_window(query.node) or unique))
         # No two results of a pattern have one order key; of other steps they may, and a second `+` is judged after the batch.
         self.once = isinstance(split_top(query.node)[1], Pattern)
+        self.late = _lets_wait(query.node)
         self.out: Counter[Any] = Counter()
         self.shown: dict[Any, tuple[Key, Row]] = {}
         self.last: Key | None = None
@@ -216,7 +223,9 @@ class _Checker:
             where = f"in batch {number}" if number < len(outputs) - 1 else "at the end"
             for change in changes:
                 self._take(change, where)
-            if self.may_hurry:
+            if self.late and number < len(outputs) - 1:
+                self._compare_so_far(want, where)
+            elif self.may_hurry:
                 self._compare(want.final, want.changes, where)
             elif self.final:
                 self._compare(want.final, want.final if want.may is None else want.may, where)
@@ -240,6 +249,14 @@ class _Checker:
         if in_order and self.last is not None and change.key < self.last:
             raise ConformanceError(f"{where} the order key goes back from {self.last}: {change}")
         self.last = change.key
+
+    def _compare_so_far(self, want: Expected, where: str) -> None:
+        """What waits for a frame has not come, for CHANGES; but it has before it is final, so that nothing is said too early."""
+        may = want.changes if self.may_hurry else want.final if want.may is None else want.may
+        if self.query.emit is Emit.FINAL_IN_ORDER:
+            self._compare(want.final, may, where)
+        elif self.final:
+            self._compare([], may, where)
 
     def _compare(self, least: Results, most: Results, where: str) -> None:
         """All that is out is allowed, and all that must be out is."""

@@ -1,7 +1,8 @@
 """Hypothesis strategies: random sequence patterns over one to four streams of readings, and arrivals for all of them.
 
 One clock deals the readings to the streams, so that sequences are found; values are few, so that keys meet, and NULL, NaN and
-both zeros are among them. Ties in time, edges of the window and rows behind the frontier are common.
+both zeros are among them. Ties in time, edges of the window and rows behind the frontier are common. Streams may be punctuated:
+then they promise what holds, and some of it is lost, comes late, or comes out of order.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from headrace.plan.schema import Schema
 from headrace.plan.stream import Bound, FileSource, FrameSource, Stream, Unique
 from headrace.plan.time import SECOND
 from headrace.plan.windows import RangeWindow
-from headrace.testing.rows import Row, from_micros
+from headrace.testing.rows import Row, from_micros, to_micros
 from headrace.testing.strategies import Case
 
 READINGS = Schema.of(at="TIMESTAMP", id="STRING", zone="INT", x="DOUBLE", ok="BOOLEAN")
@@ -38,7 +39,8 @@ AMONG = ("{0}_zone + {1}_zone > {2}_zone", "{0}_id = {1}_id OR {1}_id = {2}_id",
 CALLS = (("COUNT", None), ("COUNT", "x"), ("SUM", "zone"), ("SUM", "x"), ("MIN", "x"), ("MAX", "at"), ("FIRST", "id"),
          ("LAST", "zone"), ("AVG", "zone"), ("VARIANCE", "x"), ("COUNT_DISTINCT", "x"), ("COUNT_DISTINCT", "id"))  # fmt: skip
 SINGLE, NEGATED, REPEATED = "single", "negated", "repeated"
-
+PROMISE = "!"  # the id of a row that is punctuation
+PUNCTUATION = Expr.of(f"CASE WHEN id = '{PROMISE}' THEN at END")
 
 T = TypeVar("T")
 
@@ -77,8 +79,8 @@ def chance(dice: Dice, one_in: int) -> bool:
     return dice.pick((False,) * (one_in - 1) + (True,))
 
 
-def reading_streams(dice: Dice, name: str) -> Stream:
-    """A stream of readings with disorder of its own."""
+def reading_streams(dice: Dice, name: str, promises: bool = False) -> Stream:
+    """A stream of readings with disorder of its own; where it `promises`, mostly nothing but that bounds it."""
     unique = Unique((Expr.of("id"),), SECOND) if chance(dice, 12) else None
     many = chance(dice, 4)
     return Stream(
@@ -86,7 +88,8 @@ def reading_streams(dice: Dice, name: str) -> Stream:
         FrameSource(name, ("p", "o")) if many else FileSource(f"{name}.csv"),
         READINGS,
         timestamp=Expr.of("at"),
-        delay=dice.pick((5 * SECOND, 2 * SECOND, SECOND, 5 * SECOND, 0)),
+        delay=dice.pick((None, None, 5 * SECOND, 20 * SECOND) if promises else (5 * SECOND, 2 * SECOND, SECOND, 5 * SECOND, 0)),
+        punctuation=PUNCTUATION if promises else None,
         idle=dice.pick((None, None, None, 2 * SECOND)),
         ahead=dice.pick((None, None, None, 5 * SECOND)),
         end_after=dice.pick((None,) * 7 + (10 * SECOND,)),
@@ -153,8 +156,15 @@ def patterns(dice: Dice, streams: Sequence[Stream], most: int = 5, derived: bool
         if kind == REPEATED
         for n in range(dice.pick(range(3)))
     )
-    spill = Spill(dice.pick((8, 8, 16))) if REPEATED not in what and chance(dice, 2) else None
+    spill = spills(dice) if REPEATED not in what and chance(dice, 2) else None
     return pattern(places, [Expr.of(c) for c in conditions], within, selection, groups, spill)
+
+
+def spills(dice: Dice) -> Spill:
+    """Hardly any memory; late events may wait for each other, and then for ever or for a while."""
+    together = dice.pick((1, 1, 1, 2, 3, 100))
+    wait = dice.pick((None, SECOND, 3 * SECOND)) if together > 1 else None
+    return Spill(dice.pick((8, 8, 16)), together, wait)
 
 
 def equalities(dice: Dice, column: str, singles: Sequence[str], others: Sequence[str]) -> list[str]:
@@ -256,12 +266,66 @@ def pattern_arrivals(dice: Dice, streams: Sequence[Stream], most: int = 24) -> l
     return batches
 
 
-def pattern_case(dice: Dice, most_rows: int = 24, derived: bool = True) -> Case:
-    """One pattern at one or two levels of correctness, and arrivals for its streams."""
-    streams = [reading_streams(dice, name) for name in "abcd"[: dice.pick((2, 1, 3, 4))]]
-    endless = chance(dice, 12)
+Item = tuple[int, str | None, Arrival | None]  # the number of a batch, and a row of a stream; None is the end of the batch
+
+
+def promised(dice: Dice, streams: Sequence[Stream], batches: Sequence[Batch]) -> list[Batch]:
+    """The same arrivals, and among them the promises of the streams that are punctuated; some have a batch of their own."""
+    items: list[Item] = []
+    for number, batch in enumerate(batches):
+        items += ((number, name, arrival) for name, arrivals in batch.rows.items() for arrival in arrivals)
+        items.append((number, None, None))
+    said: dict[int, list[tuple[str, Arrival]]] = {}
+    for stream in streams:
+        for partition in range(1 if stream.single_partition else 2) if stream.punctuation is not None else ():
+            for at, upto in schedule(dice, stream.name, partition, items):
+                _, _, *rest = readings(dice, None)
+                said.setdefault(at, []).append((stream.name, Arrival((from_micros(upto), PROMISE, *rest), partition)))
+    rows: list[dict[str, list[Arrival]]] = [{} for _ in batches]
+    for at, (number, name, arrival) in enumerate(items):
+        own = [(name, arrival)] if name is not None and arrival is not None else []
+        for stream_name, row in (*own, *said.get(at, ())):
+            rows[number].setdefault(stream_name, []).append(row)
+    return [Batch(batch.now, own) for batch, own in zip(batches, rows, strict=True)]
+
+
+def schedule(dice: Dice, name: str, partition: int, items: Sequence[Item]) -> list[tuple[int, int]]:
+    """Promises of one partition, as (the item behind which one comes, up to when): made often, seldom or never.
+
+    What is promised holds when it is said, and so does when it comes, however late. Few streams are careless, and say too much.
+    """
+    times = [_time(item) if _is_of(item, name, partition) else None for item in items]
+    known = [t for t in map(_time, items) if t is not None]
+    often, careless = dice.pick((2, 3, 6, 0)), chance(dice, 10)
+    least = max(known, default=0) + dice.pick((1, 5, 30)) * SECOND  # the smallest time still to come
+    out = []
+    for at in reversed(range(len(items))):
+        if often and chance(dice, often) and not chance(dice, 5):  # else it is not said, or is lost
+            upto = least - 1 - dice.pick((0, 0, 0, 1, SECOND, 5 * SECOND)) + (dice.pick((0, SECOND)) if careless else 0)
+            out.append((at + dice.pick((0, 0, 0, 1, 3, 9)), upto))
+        here = times[at]
+        least = least if here is None else min(least, here)
+    return out[::-1]
+
+
+def _is_of(item: Item, name: str, partition: int) -> bool:
+    """Whether it is a row of this partition."""
+    return item[1] == name and item[2] is not None and item[2].partition == partition
+
+
+def _time(item: Item) -> int | None:
+    """When a reading was taken, if it says so."""
+    at = None if item[2] is None else item[2].values[0]
+    return None if at is None else to_micros(at)
+
+
+def pattern_case(dice: Dice, most_rows: int = 24, derived: bool = True, promises: bool | None = None) -> Case:
+    """One pattern at one or two levels of correctness, and arrivals for its streams; with `promises`, all are punctuated."""
+    some = promises is None and chance(dice, 3)
+    streams = [reading_streams(dice, name, promises or (some and chance(dice, 2))) for name in "abcd"[: dice.pick((2, 1, 3, 4))]]
+    endless = not promises and chance(dice, 12)
     if endless:
-        streams[0] = replace(streams[0], delay=Bound.UNBOUNDED)
+        streams[0] = replace(streams[0], delay=Bound.UNBOUNDED, punctuation=None)
     node = patterns(dice, streams, derived=derived)
     queries = []
     for number in range(dice.pick((1, 2))):
@@ -269,17 +333,18 @@ def pattern_case(dice: Dice, most_rows: int = 24, derived: bool = True) -> Case:
         shown = above(dice, node)
         sortable = emit is Emit.FINAL_IN_ORDER and not isinstance(shown, WindowAggregate)
         plain = not any(has_window(p.input) for p in node.places) and all(s.unique is None for s in streams)
-        slack = sortable and plain and chance(dice, 2)
+        slack = sortable and plain and all(s.delay is not None for s in streams) and chance(dice, 2)
         queries.append(Query(f"q{number}", shown, emit, using=Using.KSLACK if slack else Using.OPTIMISTIC))
-    return Case(Script(tuple(queries), tuple(streams)), tuple(pattern_arrivals(dice, streams, most_rows)))
+    batches = promised(dice, streams, pattern_arrivals(dice, streams, most_rows))
+    return Case(Script(tuple(queries), tuple(streams)), tuple(batches))
 
 
 @st.composite
-def pattern_cases(draw: st.DrawFn, most_rows: int = 24, derived: bool = True) -> Case:
+def pattern_cases(draw: st.DrawFn, most_rows: int = 24, derived: bool = True, promises: bool | None = None) -> Case:
     """Patterns and arrivals that shrink."""
-    return pattern_case(Drawn(draw), most_rows, derived)
+    return pattern_case(Drawn(draw), most_rows, derived, promises)
 
 
-def seeded_pattern_case(seed: int, most_rows: int = 24, derived: bool = True) -> Case:
+def seeded_pattern_case(seed: int, most_rows: int = 24, derived: bool = True, promises: bool | None = None) -> Case:
     """The pattern and the arrivals of a seed: hypothesis tends to vary what it knows, this never does."""
-    return pattern_case(Seeded(Random(seed)), most_rows, derived)
+    return pattern_case(Seeded(Random(seed)), most_rows, derived, promises)
