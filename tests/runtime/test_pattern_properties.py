@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headrace.oracle.admission import Arrival, Batch, admit
+from headrace.plan.patterns import Selection
 from headrace.plan.time import SECOND
 from headrace.sql import parse_script
 from headrace.testing.conformance import ConformanceError, check_bounded_state, check_query
@@ -161,3 +162,12 @@ def test_state_grows_where_a_type_that_forbids_promises_nothing():
     """So it is the promises that let it go above."""
     with pytest.raises(ConformanceError, match="the state grows"):
         levels_off("theft", "FINAL", "nothing")
+
+
+@pytest.mark.parametrize("selection", Selection, ids=lambda s: s.value)
+def test_an_event_alone_is_final_at_once_whatever_is_selected(selection):
+    script = parse_script(f"""CREATE STREAM a (at TIMESTAMP, id STRING) SOURCE FILE('a.csv') TIMESTAMP BY at DELAY 5 SECONDS;
+        EVENT SEQ(a x) {selection.value} WITHIN 5 SECONDS RETURN x.at AS at, x.id AS id INTO alone;
+        EVENT SEQ(alone y) WITHIN 5 SECONDS RETURN y.id AS id EMIT FINAL INTO o;""")
+    batches = [Batch(1, {"a": [Arrival((from_micros(SECOND), "p"))]})]
+    check_query(script, batches, local_engine, buckets=(1,), restarts=(), recuts=0)

@@ -8,7 +8,7 @@ from headrace.errors import QueryError
 from headrace.plan.aggregates import Aggregate, result_type
 from headrace.plan.expr import UNKNOWN_TYPE, Expr
 from headrace.plan.joins import Join, join_bound
-from headrace.plan.patterns import Pattern, Selection
+from headrace.plan.patterns import Pattern
 from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import Bound, Stream
 from headrace.plan.time import format_duration, format_instant
@@ -334,11 +334,10 @@ def retracts(node: Node) -> bool:
         case Join():
             moving = any(isinstance(w, RowsWindow) for w in node.windows)
             return moving or any(node.kind.preserved) or any(map(retracts, children(node)))
-        case Pattern(places=places, selection=selection):
+        case Pattern():
             streams = base_streams(node)
-            undone = selection is not Selection.ANY or any(p.negated or p.repeated for p in places)
             disorder = len({s.name for s in streams}) > 1 or any(s.delay != 0 for s in streams)
-            return (undone and disorder) or any(map(retracts, children(node)))
+            return (node.can_be_undone and disorder) or any(map(retracts, children(node)))
 
 
 def settles(node: Node) -> int:

@@ -155,6 +155,12 @@ class Pattern:
         """How long after the time of a result it may become known: a negation at the end waits for the end of the window."""
         return self.within if self.places[-1].negated else 0
 
+    @property
+    def can_be_undone(self) -> bool:
+        """Whether an event that comes late may forbid or change a result. Alone, an event has no next one."""
+        chosen = self.selection is not Selection.ANY and len(self.positive) > 1
+        return chosen or any(p.negated or p.repeated for p in self.places)
+
     def places_of(self, expr: Expr) -> tuple[int, ...]:
         """The places whose columns an expression over `scope` reads, in order."""
         names = {n.lower() for n in expr.columns}

@@ -217,8 +217,7 @@ def _memory(spill: Spill) -> list[str]:
 
 def _waits(node: Pattern) -> bool:
     """Whether an event that may still come can forbid or change a result."""
-    undone = node.selection is not Selection.ANY or any(p.negated or p.repeated for p in node.places)
-    return undone or any(map(retracts, children(node)))
+    return node.can_be_undone or any(map(retracts, children(node)))
 
 
 def _how(node: Pattern, emit: Emit, using: Using) -> str:
