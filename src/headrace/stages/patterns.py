@@ -290,8 +290,9 @@ class Words:
     def _vector(self, place: int, part: Part) -> int:
         expr, kind = part.expr, part.type
         if part.word.startswith(SCALED):
-            scale = decimal_parts(part.word)[1]
-            expr, kind = Expr.of(f"CAST(({expr}) * CAST({10**scale} AS DECIMAL({scale + 1}, 0)) AS BIGINT)"), "BIGINT"
+            digits, scale = decimal_parts(part.word)
+            whole = f"CAST({expr} AS DECIMAL({digits + scale}, {scale})) * CAST({10**scale} AS DECIMAL({scale + 1}, 0))"
+            expr, kind = Expr.of(f"CAST({whole if scale else expr} AS BIGINT)"), "BIGINT"
         elif kind_of(kind) is Kind.INTERVAL:
             kind = "BIGINT"  # it is a number of microseconds, not something that is only equal or not
         return self.builder.word(self.low.exprs(place, expr), kind, self.masks[place])
