@@ -89,6 +89,12 @@ CASES = [
     ("a.d < a.ts", False), ("a.d - b.d = INTERVAL 1 DAY", True), ("b.d + 1 = a.d", True), ("b.d + INTERVAL 1 DAY = a.d", True),
     ("a.d - 1 = b.d", True), ("CAST(a.ts AS DATE) = b.d", True), ("a.ts - a.n < INTERVAL 1 SECOND", "refused"),
     ("a.ts + NULL IS NULL", True), ("a.ts BETWEEN b.d AND a.d", True),
+    ("a.i & a.k", 5), ("a.i | a.k", 7), ("a.i ^ b.i", -8), ("~a.i", -6), ("a.n & 1", None), ("(a.y & 255) = 128", True),
+    ("SIN(a.x - a.x)", 0.0), ("COS(b.x)", 1.0), ("TAN(0)", 0.0), ("SIN(a.inf)", NAN), ("ASIN(2)", NAN), ("ACOS(1)", 0.0),
+    ("ATAN(a.inf)", math.pi / 2), ("ATAN2(1, -1)", 3 * math.pi / 4), ("ATAN2(b.x, -1)", math.pi), ("PI()", math.pi),
+    ("RADIANS(180)", math.pi), ("DEGREES(PI())", 180.0), ("LOG(2, 8)", math.log(8) / math.log(2)), ("LOG(0, 8)", None),
+    ("LOG(2, -1)", None), ("LOG(1, 2)", INF), ("LOG(1, 1)", NAN), ("DATEDIFF(a.d, b.d)", 1), ("DATEDIFF(b.ts, a.ts)", 0),
+    ("DATEDIFF(b.d, a.ts)", 0), ("DATEDIFF(a.d, NULL)", None), ("DATEDIFF(a.s, b.d)", "refused"), ("a.x & 1", "refused"),
 ]  # fmt: skip
 
 
@@ -238,6 +244,33 @@ def test_refused(sql, said):
         compile_expression(Expr.of(sql), slots(ROW + others))
     for words in (*said, str(Expr.of(sql))):
         assert words in str(error.value)
+
+
+UNSCALED = st.one_of(st.integers(-999, 999), st.integers(1 - 10**9, 10**9 - 1))
+DECIMAL_TESTS = {op: op.replace("=", "==") if op == "=" else op for op in ("<", "<=", "=", ">", ">=")}
+
+
+@settings(suppress_health_check=list(HealthCheck), max_examples=60, deadline=None)
+@given(st.lists(st.tuples(UNSCALED, UNSCALED, st.integers(LEAST, MOST)), min_size=1, max_size=8))
+def test_decimals_are_exact(rows):
+    columns = slots([("a.d", "SCALED(9, 2)", 0), ("b.d", "SCALED(9, 6)", 0), ("b.i", "BIGINT", 0)])
+    for op, meaning in DECIMAL_TESTS.items():
+        for other in ("b.d", "b.i", "b.d - a.d", "1.25 + b.d", "CAST(b.d AS BIGINT)", "3 * b.d"):
+            compiled = compile_expression(Expr.of(f"a.d {op} {other}"), columns)
+            truth = compiled.truth
+            for d, e, i in rows:
+                values = {"a_d": Decimal(d).scaleb(-2), "b_d": Decimal(e).scaleb(-6), "b_i": Decimal(i)}
+                right = {"CAST(b.d AS BIGINT)": "int(b_d)", "1.25 + b.d": "Decimal('1.25') + b_d"}.get(
+                    other, other.replace(".", "_")
+                )
+                expected = eval(f"a_d {meaning} {right}", {"Decimal": Decimal}, values)
+                assert truth(np.array([d, e, i]), np.zeros(3, np.bool_)) is bool(expected), (op, other, d, e, i)
+
+
+def test_scales_that_do_not_fit_together_are_compared_all_the_same():
+    compare = scalars.compare_scaled
+    assert [compare(MOST, 5, 10**18), compare(-1, -(10**18) - 1, 10**18), compare(-1, -(10**18), 10**18)] == [1, 1, 0]
+    assert [compare(0, 1, 10), compare(0, -1, 10), compare(LEAST, LEAST, 10)] == [-1, 1, -1]
 
 
 def test_a_predicate_is_no_number_and_the_other_way_round():

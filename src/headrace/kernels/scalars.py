@@ -239,3 +239,32 @@ def power(x: float, y: float) -> float:
     if x != x or y != y or (abs(y) == math.inf and abs(x) == 1.0):
         return math.nan
     return x**y
+
+
+@nb.njit(_number_or_null(_number, _number), cache=True)
+def logarithm_to(base: float, x: float) -> tuple[float, bool]:
+    """`LOG(base, x)`: NULL up to zero, of either."""
+    if base <= 0.0 or x <= 0.0:
+        return 0.0, True
+    return math.log(x) * math.inf if base == 1.0 else math.log(x) / math.log(base), False
+
+
+@nb.njit(_number(_number), cache=True)
+def radians(x: float) -> float:
+    """`RADIANS(x)`, with the one multiplication of Java."""
+    return x * 0.017453292519943295
+
+
+@nb.njit(_number(_number), cache=True)
+def degrees(x: float) -> float:
+    """`DEGREES(x)`, with the one multiplication of Java."""
+    return x * 57.29577951308232
+
+
+@nb.njit(s.integer(s.integer, s.integer, s.integer), cache=True)
+def compare_scaled(a: int, b: int, unit: int) -> int:
+    """The sign of a * unit - b, where that product may not fit: a against b / unit, rounded down, and what is left over."""
+    whole = b // unit
+    if a != whole:
+        return 1 if a > whole else -1
+    return 0 if whole * unit == b else -1

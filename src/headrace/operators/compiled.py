@@ -1,7 +1,8 @@
 """Scalar expressions over the columns of several rows, compiled to machine code for loops that go over pairs of rows.
 
 A value is one int64 word and a flag that it is NULL: doubles (and FLOAT) are the bits of a double, strings the number of the
-value in a table that all strings of the expression share. What Spark SQL fails at, such as an overflow, is NULL.
+value in a table that all strings of the expression share, decimals whole numbers of their last digit. What Spark SQL fails at,
+such as an overflow, is NULL.
 """
 
 from __future__ import annotations
@@ -86,6 +87,8 @@ def compile_expression(expr: Expr, columns: Mapping[tuple[str, str], Slot]) -> C
         result = tree.value(expr.tree)
         if result.kind is Kind.STRING:
             result = writer.convert(result, Kind.STRING)
+        if result.size is not None:
+            result = writer.convert(result, Kind.DOUBLE)
     except QueryError as error:
         raise QueryError(f"{expr} cannot be evaluated between rows: {error.message}", hint=error.hint) from error
     lines = ["def expression(values, nulls):", *tree.loads.values(), *writer.lines]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from decimal import ROUND_FLOOR, Decimal
 
 from headrace.errors import QueryError
+from headrace.operators import scalar_decimal
 from headrace.operators.scalar_types import FLOATS, INTEGERS, NULL, RANGES, Kind, Value, common, read_literal
 from headrace.plan.time import DAY, SECOND
 
@@ -89,6 +90,8 @@ class Writer:
         match value.kind, kind:
             case Kind.VOID, _:
                 return Value(kind, _ZERO.get(kind, "0"), "True")
+            case Kind.DECIMAL, Kind.DOUBLE if value.size is not None:
+                return Value(kind, self.keep(scalar_decimal.as_double(value)), value.null)
             case Kind.DECIMAL, Kind.DOUBLE if value.literal is not None:
                 return Value(kind, repr(float(value.literal)), value.null)
             case ((Kind.TINYINT | Kind.SMALLINT | Kind.INT | Kind.BIGINT), Kind.DOUBLE):
@@ -111,11 +114,15 @@ class Writer:
         if kind is None:
             names = " and ".join(dict.fromkeys(v.kind.value for v in values))
             raise QueryError(f"{names} have no type together", hint="CAST one of them")
+        if kind is Kind.DECIMAL and any(v.size is not None for v in values):
+            return scalar_decimal.aligned(list(values), self.keep)
         return [self.convert(v, kind) for v in values]
 
     def compare(self, op: str, left: Value, right: Value) -> Value:
         """`left op right`, NULL where one is."""
         kinds = {left.kind, right.kind}
+        if _scaled(left, right):
+            return self.boolean(scalar_decimal.comparison(op, left, right), self.either(left.null, right.null))
         if Kind.DECIMAL in kinds and not kinds & set(FLOATS) and kinds <= {Kind.DECIMAL, *INTEGERS}:
             if left.kind is Kind.DECIMAL:
                 left, right, op = right, left, _FLIPPED[op]
@@ -163,6 +170,9 @@ class Writer:
             return self._time_arithmetic(op, left, right)
         if left.kind is Kind.VOID and right.kind is Kind.VOID:
             return Value(Kind.DOUBLE, "0.0", "True")
+        if _scaled(left, right):
+            text, size = scalar_decimal.arithmetic(op, left, right, self.keep)
+            return replace(self.plain(Kind.DECIMAL, text, left, right), size=size)
         left, right = self.together(left, right)
         kind = left.kind
         if kind not in (*INTEGERS, *FLOATS):
@@ -180,6 +190,13 @@ class Writer:
             return self.step(kind, f"remainder_of_doubles({left.text}, {right.text})", left, right)
         text = f"{left.text} {op} {right.text}"
         return self.plain(kind, text if kind is Kind.DOUBLE else f"single({text})", left, right)
+
+    def bits(self, op: str, left: Value, right: Value) -> Value:
+        """`left op right` with op one of & | ^, of integers."""
+        left, right = self.together(left, right)
+        if left.kind not in INTEGERS:
+            raise QueryError(f"{op} is for integers, not for {left.kind.value}", hint="CAST to BIGINT")
+        return self.plain(left.kind, f"{left.text} {op} {right.text}", left, right)
 
     def _time_arithmetic(self, op: str, left: Value, right: Value) -> Value:
         """Times and intervals are microseconds. A DATE and an INTERVAL make a TIMESTAMP, which compares as Spark's DATE does."""
@@ -218,6 +235,9 @@ class Writer:
                 return self.convert(value, kind)
             case _, Kind.STRING:
                 raise QueryError("a CAST to STRING is not compiled", hint="compare the values as they are")
+            case (Kind.DECIMAL, b) if value.size is not None and b in INTEGERS:
+                text, unit = scalar_decimal.whole_part(value)
+                return self.within(self.step(Kind.BIGINT, f"divide_whole({text}, {unit})", value), kind)
             case (Kind.DECIMAL, _) if isinstance(value.literal, Decimal):
                 return self._cast_decimal(value.literal, kind)
             case a, Kind.BOOLEAN if a in (*INTEGERS, *FLOATS):
@@ -258,7 +278,7 @@ class Writer:
         for condition, value in zip(reversed(conditions), reversed(values[:-1]), strict=True):
             text = f"({value.text} if {condition.text} else {text})"
             null = null if value.null == null else f"({value.null} if {condition.text} else {null})"
-        return Value(values[-1].kind, self.keep(text) if values[-1].text else "", self.keep(null))
+        return replace(values[-1], text=self.keep(text) if values[-1].text else "", null=self.keep(null))
 
     def extreme(self, op: str, values: list[Value]) -> Value:
         """LEAST (op <) and GREATEST (op >) of those that are not NULL."""
@@ -267,5 +287,11 @@ class Writer:
             better = self.compare(op, other, first).text
             take = self.keep(better if first.null == "False" else f"{better} or ({first.null} and not {other.null})")
             null = "False" if "False" in (first.null, other.null) else self.keep(f"{first.null} and {other.null}")
-            first = Value(first.kind, self.keep(f"{other.text} if {take} else {first.text}"), null)
+            first = replace(first, text=self.keep(f"{other.text} if {take} else {first.text}"), null=null)
         return first
+
+
+def _scaled(*values: Value) -> bool:
+    """Whether these are computed with as DECIMALs: one is a scaled number, and the others are decimals or integers."""
+    fits = all(v.kind in (Kind.DECIMAL, Kind.VOID, *INTEGERS) for v in values)
+    return fits and any(v.size is not None for v in values)

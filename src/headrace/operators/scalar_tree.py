@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -14,7 +15,9 @@ from headrace.operators.scalar_types import (
     INTEGERS,
     NULL,
     NUMBERS,
+    SCALED,
     Kind,
+    Size,
     Slot,
     Value,
     common,
@@ -22,15 +25,21 @@ from headrace.operators.scalar_types import (
     kind_of,
     number_literal,
 )  # fmt: skip
+from headrace.plan.aggregates import decimal_parts
 
 _COMPARISONS: dict[type[exp.Expr], str] = {exp.EQ: "==", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 _ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "DIV",
 }  # fmt: skip
-_OF_DOUBLES: dict[type[exp.Expr], str] = {exp.Sqrt: "root", exp.Sign: "sign", exp.Exp: "exponential"}
+_BITS: dict[type[exp.Expr], str] = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^"}
+_OF_DOUBLES: dict[type[exp.Expr], str] = {
+    exp.Sqrt: "root", exp.Sign: "sign", exp.Exp: "exponential", exp.Sin: "np.sin", exp.Cos: "np.cos", exp.Tan: "np.tan",
+    exp.Asin: "np.arcsin", exp.Acos: "np.arccos", exp.Atan: "np.arctan", exp.Radians: "radians", exp.Degrees: "degrees",
+}  # fmt: skip
 _OFFERED = (
-    "ABS, CASE, CAST, CEIL, COALESCE, EXP, FLOOR, GREATEST, IF, LEAST, LN, MOD, NULLIF, POWER, ROUND, SIGN, SQRT, "
-    "arithmetic, comparisons, BETWEEN, IN, IS NULL, AND, OR, NOT"
+    "ABS, ACOS, ASIN, ATAN, ATAN2, CASE, CAST, CEIL, COALESCE, COS, DATEDIFF of two dates, DEGREES, EXP, FLOOR, GREATEST, IF, "
+    "LEAST, LN, LOG, MOD, NULLIF, PI, POWER, RADIANS, ROUND, SIGN, SIN, SQRT, TAN, arithmetic, & | ^ ~, comparisons, BETWEEN, "
+    "IN, IS NULL, AND, OR, NOT"
 )
 _MOST_DIGITS = 15
 
@@ -73,6 +82,8 @@ class Tree:
             return self.writer.compare(op, self.value(node.this), self.value(node.expression))
         if (op := _ARITHMETIC.get(type(node))) is not None:
             return self.writer.arithmetic(op, self.value(node.this), self.value(node.expression))
+        if (op := _BITS.get(type(node))) is not None:
+            return self.writer.bits(op, self.value(node.this), self.value(node.expression))
         return self._function(node)
 
     def _column(self, node: exp.Column) -> Value:
@@ -83,9 +94,10 @@ class Tree:
             names = [f"{qualifier}.{name}" if qualifier else name for qualifier, name in self.columns]
             raise QueryError(unknown("column", _sql(node), names))
         kind = kind_of(slot.type)
-        if kind is None or kind is Kind.DECIMAL or kind is Kind.VOID:
+        scaled = slot.type.startswith(SCALED)
+        if kind is None or kind is Kind.VOID or (kind is Kind.DECIMAL and not scaled):
             raise QueryError(
-                f"column {_sql(node)} is of type {slot.type}, which is not compiled",
+                f"{_sql(node)} is of type {slot.type}, which cannot be computed with between rows",
                 hint="CAST it to DOUBLE where it is read" if kind is Kind.DECIMAL else "use a column of another type",
             )
         word, name = f"values[{slot.position}]", f"c{slot.position}"
@@ -95,7 +107,10 @@ class Tree:
         elif kind is Kind.BOOLEAN:
             text = f"{word} != 0 and not {null}"
         self.loads[key] = f"    {null} = nulls[{slot.position}]\n    {name} = {text}"
-        return Value(kind, name, null)
+        if not scaled:
+            return Value(kind, name, null)
+        digits, scale = decimal_parts(slot.type)
+        return Value(kind, name, null, size=Size(digits, scale, 10**digits - 1))
 
     def _condition(self, node: exp.Expr) -> Value:
         """A node that has to be a BOOLEAN."""
@@ -189,8 +204,15 @@ class Tree:
             raise QueryError(f"{_sql(node)} is a {value.kind.value}, not a number", hint="CAST it to DOUBLE")
         return self.writer.convert(value, Kind.DOUBLE)
 
+    def _date(self, node: exp.Expr) -> Value:
+        """A node as a DATE: DATEDIFF cuts off the time of the day."""
+        value = self.value(node)
+        if value.kind not in (Kind.DATE, Kind.TIMESTAMP, Kind.VOID):
+            raise QueryError(f"{_sql(node)} is a {value.kind.value}, not a DATE", hint="CAST it to DATE")
+        return self.writer.cast(value, Kind.DATE)
+
     def _function(self, node: exp.Expr) -> Value:
-        """Functions of numbers."""
+        """Functions of numbers and dates."""
         write = self.writer
         if (name := _OF_DOUBLES.get(type(node))) is not None:
             value = self._double(node.this)
@@ -199,6 +221,22 @@ class Tree:
             case exp.Ln():
                 value = self._double(node.this)
                 return write.step(Kind.DOUBLE, f"logarithm({value.text})", value)
+            case exp.Log() if node.args.get("expression") is not None:
+                base, value = self._double(node.this), self._double(node.expression)
+                return write.step(Kind.DOUBLE, f"logarithm_to({base.text}, {value.text})", base, value)
+            case exp.Atan2():
+                y, x = self._double(node.this), self._double(node.expression)
+                return write.plain(Kind.DOUBLE, f"np.arctan2({y.text} + 0.0, {x.text} + 0.0)", y, x)
+            case exp.Pi():
+                return Value(Kind.DOUBLE, repr(math.pi))
+            case exp.TsOrDsToDate() if not node.args.get("format"):
+                return write.cast(self.value(node.this), Kind.DATE)
+            case exp.DateDiff() if not node.args.get("unit"):
+                end, start = self._date(node.this), self._date(node.expression)
+                return write.step(Kind.INT, f"subtract({end.text}, {start.text})", end, start)
+            case exp.BitwiseNot():
+                value = self.value(node.this)
+                return write.bits("^", value, replace(value, text="-1", null="False"))
             case exp.Pow():
                 base, power = self._double(node.this), self._double(node.expression)
                 return write.plain(Kind.DOUBLE, f"power({base.text}, {power.text})", base, power)
@@ -222,6 +260,9 @@ class Tree:
             return write.convert(NULL, Kind.DOUBLE)
         if value.kind in FLOATS:
             return write.plain(value.kind, f"abs({value.text})" if absolute else f"-{value.text}", value)
+        if value.size is not None:
+            text = f"abs({value.text})" if absolute else f"-{value.text}"
+            return replace(write.plain(value.kind, text, value), size=value.size)
         if value.kind in INTEGERS or value.kind is Kind.INTERVAL:
             return write.step(value.kind, f"absolute({value.text})" if absolute else f"subtract(0, {value.text})", value)
         return write.convert(value, Kind.DECIMAL) if value.kind is Kind.DECIMAL else self._double(node.this, value)
@@ -250,7 +291,7 @@ class Tree:
 
     def _refuse(self, node: exp.Expr) -> QueryError:
         text = _sql(node)
-        return QueryError(f"{text} is not compiled", hint=f"there are: {_OFFERED}; compute it in a column before")
+        return QueryError(f"there is no {text} between rows", hint=f"there are: {_OFFERED}; of one row alone, all that Spark has")
 
 
 def _digits(node: exp.Expr | None) -> int:

@@ -15,7 +15,7 @@ from headrace.plan.time import DAY, HOUR, MICROSECOND, MILLISECOND, MINUTE, SECO
 
 
 class Kind(Enum):
-    """A type, by Spark's name. DECIMAL is there for literals alone, VOID is the type of NULL."""
+    """A type, by Spark's name. DECIMAL is there for literals and for scaled words, VOID is the type of NULL."""
 
     VOID = "VOID"
     BOOLEAN = "BOOLEAN"
@@ -54,12 +54,29 @@ _SAME = {"TIMESTAMP_NTZ": Kind.TIMESTAMP, "TIMESTAMP_LTZ": Kind.TIMESTAMP}  # se
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+# Types of words that do not hold the value itself: DECIMAL(p, s) times 10^s, and 64 bits that are equal where values are.
+SCALED, HASH = "SCALED", "HASH OF "
+
+
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Where a column is: its SQL type, and its place among the words."""
+    """Where a column is: its SQL type, or SCALED(p, s), or HASH OF a type; and its place among the words."""
 
     type: str
     position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A DECIMAL: the digits that Spark gives it, how many are behind the point, and the largest unscaled number it can be."""
+
+    digits: int
+    scale: int
+    most: int
+
+    def __str__(self) -> str:
+        """As a type."""
+        return f"DECIMAL({self.digits}, {self.scale})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +91,7 @@ class Value:
     text: str = ""
     null: str = "False"
     literal: Decimal | str | None = None
+    size: Size | None = None  # of a DECIMAL that is computed with: its text is the unscaled number
 
 
 NULL = Value(Kind.VOID, "", "True")
@@ -82,11 +100,11 @@ NULL = Value(Kind.VOID, "", "True")
 def kind_of(sql_type: str) -> Kind | None:
     """The kind of a Spark SQL type; None if such values cannot be computed with here."""
     name = sql_type.upper().strip()
-    if name.startswith("DECIMAL"):
+    if name.startswith(("DECIMAL", SCALED)):
         return Kind.DECIMAL
     if name.startswith("INTERVAL") and "YEAR" not in name and "MONTH" not in name:
         return Kind.INTERVAL
-    if name.startswith("VARCHAR"):
+    if name.startswith(("VARCHAR", "CHAR", HASH)):
         return Kind.STRING
     return _SAME.get(name) or next((kind for kind in Kind if kind.value == name), None)
 

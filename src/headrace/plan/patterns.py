@@ -166,6 +166,16 @@ class Pattern:
         names = {n.lower() for n in expr.columns}
         return tuple(i for i, own in enumerate(self.columns) if names & {n.lower() for n in own.values()})
 
+    def said(self, expr: Expr) -> str:
+        """An expression over `scope` as it was written: `s.id` for the column s_id."""
+        names = {new.lower(): (p.name, old) for p, own in zip(self.places, self.columns, strict=True) for old, new in own.items()}
+
+        def swap(tree: exp.Expr) -> exp.Expr:
+            found = names.get(tree.name.lower()) if isinstance(tree, exp.Column) else None
+            return tree if found is None else exp.column(found[1], table=found[0])
+
+        return expr.tree.transform(swap).sql(dialect="spark")
+
     @property
     def classes(self) -> tuple[tuple[Term, ...], ...]:
         """The (place, expression over `scope`) pairs that are equal in every result, or in every event that forbids one."""
@@ -251,7 +261,34 @@ def pattern(
             names = {new.lower(): Expr.column(old) for old, new in bare.columns[place].items()}
             own.setdefault(place, []).append(condition.substitute(names))
     done = tuple(replace(p, where=all_of((*p.conditions, *own.get(i, ())))) for i, p in enumerate(bare.places))
-    return Pattern(done, within, (*between, *_implied(between, bare)), selection, groups, spill)
+    where = dict.fromkeys((*_through_negated(between, bare), *_implied(between, bare)))
+    return Pattern(done, within, tuple(where), selection, groups, spill)
+
+
+def compares_negated(condition: Expr, bare: Pattern) -> bool:
+    """Whether a condition is an equality of two events that must not be there; other conditions may give it a meaning."""
+    pair = _equality(condition, bare.places_of)
+    return pair is not None and all(bare.places[i].negated for i, _ in pair)
+
+
+def _through_negated(conditions: list[Expr], bare: Pattern) -> list[Expr]:
+    """Two events that must not be there are never compared with each other, but each with those of a result.
+
+    If an event of the result is equal to both, an equality of the two says just that. If none is, it stays, and is refused.
+    """
+    direct = {frozenset(pair) for c in conditions if (pair := _equality(c, bare.places_of)) is not None}
+    single = {i for i in bare.positive if not bare.places[i].repeated}
+    out = []
+    for condition in conditions:
+        pair = _equality(condition, bare.places_of) if compares_negated(condition, bare) else None
+        terms = next((c for c in equal_terms(conditions, bare.places_of) if pair is not None and pair[0] in c), ())
+        there = [t for t in terms if t[0] in single]
+        if pair is None or not there:
+            out.append(condition)
+            continue
+        for own in pair:
+            out += [Expr.of(f"{one[1]} = {own[1]}") for one in there if frozenset((one, own)) not in direct]
+    return out
 
 
 def _implied(conditions: list[Expr], bare: Pattern) -> list[Expr]:

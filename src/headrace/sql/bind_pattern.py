@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -9,20 +10,21 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from headrace.errors import QueryError
+from headrace.operators.scalar_words import check_between
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.joins import KEY_HINT, common_type
 from headrace.plan.nodes import Filter, in_arrival_order
-from headrace.plan.patterns import Pattern, Place, Selection, Spill, check_neighbours, pattern
+from headrace.plan.patterns import Pattern, Place, Selection, Spill, check_neighbours, compares_negated, pattern
 from headrace.plan.query import is_table
 from headrace.sql.bind_join import conjuncts
 from headrace.sql.columns import project
-from headrace.sql.errors import Span
+from headrace.sql.errors import Span, SqlError
 from headrace.sql.scope import has_aggregate
 from headrace.sql.scope_pattern import GroupCalls, PatternScope
 from headrace.sql.syntax import FromStream, Item, Scalar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from headrace.plan.nodes import Node
     from headrace.sql.catalog import Catalog
@@ -80,6 +82,7 @@ class Drawn:
         self.scope = PatternScope(text, bare.scope, tuple(p.name for p in self.places), places=self.places)
         self.calls = GroupCalls(self.scope)
         self.between: list[Expr] = []
+        self.unsure: list[tuple[Expr, Scalar, Text]] = []  # those of them whose meaning depends on the others
         self.after: list[tuple[Expr, Scalar, Text]] = []  # conditions on results: those with aggregates
 
     def shown(self, text: Text) -> PatternScope:
@@ -97,16 +100,21 @@ class Drawn:
 
     def _condition(self, value: Scalar, text: Text, clause: str) -> Expr:
         bound = replace(self.scope, text=text).condition(value, clause)
-        try:
-            bare = pattern(self.places, (bound,), 1)  # refuses what has no meaning, where its place is known
-        except QueryError as error:
-            said = error.message.replace(str(bound), text.slice(value.span))
-            raise text.error(said, value.span, hint=error.hint) from error
+        bare = Pattern(self.places, 1)
+        between = len(bare.places_of(bound)) > 1
+        if compares_negated(bound, bare):
+            self.unsure.append((bound, value, text))
+        else:
+            with _said(bound, bare, value, text):
+                pattern(self.places, (bound,), 1)  # refuses what has no meaning, where its place is known
         tree = bound.tree.unnest()
-        if isinstance(tree, exp.EQ) and bare.where:
+        if isinstance(tree, exp.EQ) and between:
             types = [Expr.of(side).type_in(bare.scope) for side in (tree.this, tree.expression)]
             if common_type(*types) is None:
                 raise text.error(f"{types[0]} and {types[1]} cannot be equal", value.span, hint=KEY_HINT)
+        if between:
+            with _said(bound, bare, value, text):
+                check_between(bare, bound, lambda _, part: part.type_in(bare.scope))
         return bound
 
     def columns(self, items: Written, text: Text) -> list[tuple[Item, Expr]]:
@@ -116,11 +124,30 @@ class Drawn:
 
     def node(self, within: int, selection: Selection, spill: Spill | None = None) -> Node:
         """The pattern, and above it the conditions on its results."""
-        node: Node = pattern(self.places, self.between, within, selection, tuple(self.calls.found), spill)
+        bare = Pattern(self.places, 1)
+        with ExitStack() as names:
+            for bound, value, text in self.unsure:
+                names.enter_context(_said(bound, bare, value, text))
+            node: Node = pattern(self.places, self.between, within, selection, tuple(self.calls.found), spill)
         for condition, value, text in self.after:
             self.shown(text).check_condition(condition, value, "WHERE", node.schema)
         above = all_of(tuple(condition for condition, _, _ in self.after))
         return node if above is None else Filter(node, above)
+
+
+@contextmanager
+def _said(bound: Expr, bare: Pattern, value: Scalar, text: Text) -> Iterator[None]:
+    """Errors about a condition, at its place and as it was written."""
+    try:
+        yield
+    except SqlError:
+        raise
+    except QueryError as error:
+        for known in (str(bound), bare.said(bound)):
+            if known in error.message:
+                said = error.message.replace(known, text.slice(value.span))
+                raise text.error(said, value.span, hint=error.hint) from error
+        raise
 
 
 def _check_names(text: Text, places: Sequence[tuple[Place, Span]]) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
 from headrace.errors import QueryError
-from headrace.plan.aggregates import INTEGRAL, base_type
+from headrace.operators.scalar_types import HASH, SCALED, Kind, kind_of
+from headrace.operators.scalar_words import Parts, check_between
+from headrace.plan.aggregates import INTEGRAL, base_type, decimal_parts
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.joins import common_type
 from headrace.plan.patterns import Pattern, Selection, equal_terms
@@ -31,6 +31,7 @@ from headrace.stages.pattern_program import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from headrace.operators.scalar_words import Part
     from headrace.plan.aggregates import Aggregate
     from headrace.plan.stream import Stream
     from headrace.stages.builder import StageBuilder
@@ -99,13 +100,7 @@ class Lowering:
         """What rows can be parted by: the equal expressions per place, and what they are of the rows of every stream."""
         out = []
         for terms in self.node.keys:
-            kinds = [self.kind(i, e) for i, e in enumerate(terms)]
-            common: str | None = kinds[0]
-            for kind in kinds[1:]:
-                common = common and common_type(common, kind)
-            if common is None:
-                raise QueryError(f"{' and '.join(map(str, terms))} cannot be compared: {' and '.join(kinds)}",
-                                 hint="convert them with CAST")  # fmt: skip
+            kinds, common = self._together(terms)
             cast = (e if k == common else Expr.of(f"CAST({e} AS {common})") for e, k in zip(terms, kinds, strict=True))
             every = [self.exprs(i, e) for i, e in enumerate(cast)]
             found = [{every[i][s] for i in range(len(terms)) if s in self.sources(i)} for s in range(len(self.streams))]
@@ -119,6 +114,33 @@ class Lowering:
                     hint="compare what is the same at all places of a stream, or use NEXT MATCH",
                 )
         return tuple(out)
+
+    def _together(self, terms: tuple[Expr, ...]) -> tuple[list[str], str]:
+        """The types of the terms of a key, and the one that they are compared in."""
+        kinds = [self.kind(i, e) for i, e in enumerate(terms)]
+        common: str | None = kinds[0]
+        for kind in kinds[1:]:
+            common = common and common_type(common, kind)
+        if common is None:
+            raise QueryError(f"{' and '.join(map(str, terms))} cannot be compared: {' and '.join(kinds)}",
+                             hint="convert them with CAST")  # fmt: skip
+        return kinds, common
+
+    def in_key(self, condition: Expr, keys: Keys) -> bool:
+        """Whether rows of one key meet a condition. A key in a type that takes several values for one says less than it does."""
+        for terms, _ in keys:
+            known = set(enumerate(terms))
+            for pair in equal_terms([condition], self.node.places_of):
+                if set(pair) <= known:
+                    kinds, common = self._together(terms)
+                    own = [kinds[p] for p, _ in pair]
+                    return common_type(*own) == common or not any(_loses(kind, common) for kind in own)
+        return False
+
+
+def _loses(kind: str, common: str) -> bool:
+    """Whether different values of a type may be one in the other, in which they are compared."""
+    return base_type(common) == "DOUBLE" and base_type(kind) in ("BIGINT", "DECIMAL")
 
 
 def lower_pattern(query: Query, node: Pattern, needed: set[str], type_of: TypeOf, make: MakeBuilder, steady: set[str]) -> Schema:
@@ -199,8 +221,7 @@ def _sequencing(
 ) -> Sequencing:
     node = low.node
     words = Words(low, builder, masks)
-    parted = [set(enumerate(terms)) for terms, _ in keys]
-    kept = [c for c in node.where if not any(_says(c, node, terms) for terms in parted)]
+    kept = [c for c in node.where if not low.in_key(c, keys)]
     conditions = tuple(Condition(words.over(c), node.places_of(c)) for c in kept)
     positive = node.positive
     negated = {i for i, p in enumerate(node.places) if p.negated}
@@ -210,7 +231,7 @@ def _sequencing(
     ]
     negations += _implied(low, conditions)
     live = [builder.row(own) for own in masks]
-    places = tuple(PlaceProgram(p.name, live[i], low.sources(i), tuple(words.of[i].values())) for i, p in enumerate(node.places))
+    places = tuple(PlaceProgram(p.name, live[i], low.sources(i), words.of(i)) for i, p in enumerate(node.places))
     delays = [s.delay for s in low.streams.values() if isinstance(s.delay, int)]
     return Sequencing(
         places, positive, tuple(negations), conditions,
@@ -221,11 +242,6 @@ def _sequencing(
         repeated=tuple(q for q, p in enumerate(positive) if node.places[p].repeated),
         spill=node.spill,
     )  # fmt: skip
-
-
-def _says(condition: Expr, node: Pattern, terms: set[tuple[int, Expr]]) -> bool:
-    """Whether a condition is an equality between two of these."""
-    return any(set(pair) <= terms for pair in equal_terms([condition], node.places_of))
 
 
 def _implied(low: Lowering, conditions: tuple[Condition, ...]) -> list[Negation]:
@@ -255,40 +271,47 @@ def _nothing_but(low: Lowering, conditions: tuple[Condition, ...], gap: int, pla
 
 
 class Words:
-    """What conditions read of events: the largest parts that are about one event, computed where rows come from."""
+    """What conditions read of events, as words that are computed where rows come from."""
 
     def __init__(self, low: Lowering, builder: StageBuilder, masks: list[tuple[int, ...]]) -> None:
         """None yet."""
         self.low, self.builder, self.masks = low, builder, masks
-        self.of: list[dict[Expr, Word]] = [{} for _ in low.node.places]
+        self.parts = Parts(low.node, low.kind)
 
     def over(self, condition: Expr) -> Expr:
-        """A condition over `scope` as one over words."""
-        return Expr.of(self._replace(condition.tree))
+        """A condition over `scope` as one over words, if it can be evaluated."""
+        check_between(self.low.node, condition, self.low.kind)
+        return self.parts.over(condition)
 
-    def _replace(self, tree: exp.Expr) -> exp.Expr:
-        found = Expr.of(tree.copy())
-        places = self.low.node.places_of(found)
-        if len(places) == 1 and not isinstance(tree, exp.Paren):
-            return exp.column(self._word(places[0], found))
-        for child in list(tree.iter_expressions()):
-            if self.low.node.places_of(Expr.of(child.copy())):
-                child.replace(self._replace(child))
-        return tree
+    def of(self, place: int) -> tuple[Word, ...]:
+        """The words of a place."""
+        return tuple(Word(self._vector(place, part), part.word) for part in self.parts.of[place])
 
-    def _word(self, place: int, expr: Expr) -> str:
-        own = self.of[place]
-        if expr not in own:
-            kind = self.low.kind(place, expr)
-            own[expr] = Word(self.builder.word(self.low.exprs(place, expr), kind, self.masks[place]), kind)
-        return f"w{place}_{list(own).index(expr)}"
+    def _vector(self, place: int, part: Part) -> int:
+        expr, kind = part.expr, part.type
+        if part.word.startswith(SCALED):
+            digits, scale = decimal_parts(part.word)
+            whole = f"CAST({expr} AS DECIMAL({digits + scale}, {scale})) * CAST({10**scale} AS DECIMAL({scale + 1}, 0))"
+            expr, kind = Expr.of(f"CAST({whole if scale else expr} AS BIGINT)"), "BIGINT"
+        elif kind_of(kind) is Kind.INTERVAL:
+            kind = "BIGINT"  # it is a number of microseconds, not something that is only equal or not
+        return self.builder.word(self.low.exprs(place, expr), kind, self.masks[place])
 
     def equal(self, conditions: list[Expr]) -> tuple[tuple[tuple[int, int], ...], ...]:
         """Classes of words that are equal in every result, and compare as words."""
         out = []
         for terms in equal_terms(conditions, self.low.node.places_of):
-            known = [(p, self.of[p][e], list(self.of[p]).index(e)) for p, e in terms if e in self.of[p]]
-            kinds = {base_type(w.type) for _, w, _ in known}
-            if len(known) > 1 and len(kinds) == 1 and kinds <= set(INDEXED):
-                out.append(tuple((p, k) for p, _, k in known))
+            known = [(p, k, part.word) for p, e in terms for k, part in enumerate(self.parts.of[p]) if part.expr == e]
+            kinds = {_sort(word) for _, _, word in known}
+            if len(known) > 1 and len(kinds) == 1 and None not in kinds:
+                out.append(tuple((p, k) for p, k, _ in known))
         return tuple(out)
+
+
+def _sort(word: str) -> str | None:
+    """Words of one sort are equal exactly if their values are; None if those of this type may be so and differ."""
+    if word.startswith(SCALED):
+        return f"{SCALED} by {decimal_parts(word)[1]}"
+    if word.startswith(HASH):
+        return word
+    return base_type(word) if base_type(word) in INDEXED else None

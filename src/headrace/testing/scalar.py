@@ -122,4 +122,6 @@ def _cast(expr: Expr, schema: Schema) -> str:
     text = expr.tree.transform(cut).sql(dialect="duckdb", identify=True)
     if kind in (UNKNOWN_TYPE, "NULL", "VOID"):
         return f"({text})"
+    if arrow_type(kind) == pa.duration("us"):
+        return f"epoch_us({text})"  # Arrow does not convert the intervals of DuckDB, which have months beside days and times
     return f"CAST(({text}) AS {exp.DataType.build(kind, dialect='spark').sql(dialect='duckdb')})"
