@@ -167,8 +167,11 @@ class _Lowering:
     def _windows(self, query: Query, above: list[Filter | Project], top: WindowAggregate, route: tuple[Exprs, ...]) -> Finish:
         chain = window_chain(top)
         flat = flatten(chain[0].input)
-        rows_filter = flat.predicates if any(isinstance(n.window, RowsWindow) for n in chain) else ()
-        builder = self.builder(flat.streams, route, apart=rows_filter or None)
+        # Rows outside WHERE count for ROWS, and end the silence of a key for KEEP, so they are wanted too; what a filter below
+        # the window drops is not.
+        all_count = any(isinstance(n.window, RowsWindow) or (_keeps_keys(n.window) and _forgets(flat)) for n in chain)
+        counted = flat.predicates if all_count else None
+        builder = self.builder(flat.streams, route, apart=counted or None)
         needed = _needed(above, top.schema)
         metrics, masks = [], builder.masks(flat.predicates)
         for node in chain:
@@ -181,8 +184,6 @@ class _Lowering:
                     calls = (*where, *((flat.rewrite(call.filter),) if call.filter else ()))
                     argument = None if call.argument is None else flat.rewrite(call.argument)
                     metrics.append(builder.metric(call, argument, builder.masks(calls), window, group))
-        # Rows outside WHERE count for ROWS, so they are wanted too; what a filter below ROWS drops is not.
-        counted = rows_filter if any(isinstance(n.window, RowsWindow) for n in chain) else None
         wanted = masks if counted is None else builder.masks(counted)
         unique = _unique(flat.streams)
         builder.want(wanted if unique is None else ())
@@ -280,7 +281,7 @@ class _Lowering:
                 f"{selective[0]} over {node.window} needs GROUP BY to name what the window is PARTITIONED BY",
                 hint=f"add {', '.join(map(str, by))} to GROUP BY",
             )
-        if any(s.keep is None for s in flat.streams) or not _keeps_keys(node.window):
+        if not _forgets(flat) or not _keeps_keys(node.window):
             return builder.group(keys), builder.group(by) if by else None
         if not by:
             return builder.lives(keys), None
@@ -304,6 +305,11 @@ class _Lowering:
                     current = {n.lower(): flat.rewrite(e) for n, e in items}
                     names = tuple(n for n, _ in items)
         return Finish(query, columns, tuple(predicates), tuple((n, current[n.lower()]) for n in names), rejected)
+
+
+def _forgets(flat: Flats) -> bool:
+    """Whether keys that have been silent are forgotten."""
+    return all(s.keep is not None for s in flat.streams)
 
 
 def _sorted(route: tuple[Exprs, ...]) -> tuple[tuple[str, ...], ...]:
