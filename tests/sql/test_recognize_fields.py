@@ -18,7 +18,7 @@ def plan(define: str, by: str = "f"):
     return parse_script(STREAM + text).queries[0].node
 
 
-@pytest.mark.parametrize("of_b", ["B.v", "B.s", "B.s.f", "b.s.g.h", "`B`.s.f", "B.s.f + 1", "ABS(B.s.f)", "FIRST(B.s.f)"])
+@pytest.mark.parametrize("of_b", ["B.v", "B.s.f", "b.s.g.h", "`B`.s.f", "B.s.f + 1", "ABS(B.s.f)", "FIRST(B.s.f)"])
 def test_no_condition_depends_on_a_row_that_could_be_another(of_b):
     with pytest.raises(SqlError, match=DEPENDS.replace("B,", "[Bb],")):
         plan(f"C AS C.v > 100 AND C.s.f > {of_b}")
