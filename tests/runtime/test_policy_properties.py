@@ -54,3 +54,11 @@ def test_windows_up_to_a_time_long_after_the_last_row():
              SELECT x, COUNT(*) AS n FROM s [LANDMARK TO '2026-01-01' EVERY 2 SECONDS] GROUP BY x EMIT FINAL INTO o;"""
     rows = [Arrival((from_micros(seconds * 1_000_000), x)) for seconds, x in ((-(10**9), 1), (4 - 10**9, 2), (7 - 10**9, 1))]
     check_query(parse_script(sql), [Batch(0, {"s": rows[:2]}), Batch(1, {"s": rows[2:]})], local_engine, buckets=(1,), recuts=1)
+
+
+def test_where_all_rows_are_too_far_ahead_there_is_no_last_look():
+    """They move no clock, so there is no time at which a window of the last second could be looked at."""
+    sql = """CREATE STREAM s (at TIMESTAMP, shop INT) SOURCE FILE('s.csv') TIMESTAMP BY at DELAY 0 AHEAD 0 SECONDS;
+             SELECT COUNT(DISTINCT shop) AS n FROM s [SIZE 1 SECOND EVERY 1 ON shop] EMIT CHANGES INTO o;"""
+    batches = [Batch(0, {"s": [Arrival((from_micros(at * 1_000_000), shop))]}) for at, shop in ((1_000, 0), (1_001, 1))]
+    check_query(parse_script(sql), batches, local_engine, buckets=(1,), restarts=(1,), recuts=0)

@@ -14,7 +14,7 @@ from headrace.operators.metrics import MetricColumn, metric_column, to_arrow
 from headrace.operators.unique import Uniques
 from headrace.plan.arrow import arrow_type
 from headrace.plan.query import Emit
-from headrace.plan.time import END_OF_TIME
+from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.runtime import dirty
 from headrace.runtime.clock import Clocks, Header
 from headrace.runtime.evaluate import Evaluator
@@ -276,7 +276,8 @@ class TaskProcessor:
         if drain == END_OF_TIME:
             last = int(new.rows.ts[-1]) if len(new) else times.frontier
             drain = reporting.drain(last, self.clock.last) if reporting else None
-        end = self.clock.last if reporting and times.next_frontier == END_OF_TIME > times.frontier else None
+        ended = reporting is not None and times.next_frontier == END_OF_TIME > times.frontier
+        end = self.clock.last if ended and self.clock.last > START_OF_TIME else None  # without a clock there is no last look
         early = self.evaluator.permanent(zone, final, done, drain, reporting.final_asks() if reporting else (), end)
         for lives in self.lives:
             lives.settle(new.rows.slice(0, final))
