@@ -13,6 +13,7 @@ import numpy as np
 
 from headrace.kernels import signatures as s
 from headrace.kernels.lent import lent
+from headrace.kernels.linking import link, unlink
 from headrace.kernels.sequences import (
     ABOUT,
     AT,
@@ -25,9 +26,11 @@ from headrace.kernels.sequences import (
     N_PLACE,
     PROBE,
     PROGRAM,
+    REFUTES,
     ROOT,
     SIGN,
     START,
+    STAYS,
     UPPER,
     Bound,
     Program,
@@ -37,9 +40,10 @@ from headrace.kernels.sequences import (
     load,
     newest_of,
     nothing_bound,
+    refuted,
     search,
 )
-from headrace.kernels.stacks import BITS, DEAD, GRID, KEY, LOCAL, NONE, STACKS, TS, Stacks, before, link, unlink
+from headrace.kernels.stacks import BITS, DEAD, GRID, KEY, LOCAL, NONE, STACKS, TS, Stacks, before
 
 
 @nb.njit(s.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer, s.integer), cache=True, forceinline=True)
@@ -68,6 +72,11 @@ def _begins(check: Any, stacks: Stacks, program: Program, bound: Bound, end: int
             continue
         at[place], cursor[k] = row, stacks.links[row, local]
         load(stacks, program, bound, program.positive[place], row)
+        if steps[k, REFUTES] != 0:
+            beyond_it = refuted(check, stacks, program, bound, steps[k, REFUTES], j, row)
+            if beyond_it != STAYS:
+                cursor[k], enter = beyond_it, False
+                continue
         enter = steps[k, CONDITIONS] == 0 or check(steps[k, CONDITIONS], bound.words, bound.nulls)
         k += enter
     return k == end

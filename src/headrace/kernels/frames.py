@@ -12,6 +12,7 @@ import numpy as np
 
 from headrace.kernels import signatures as s
 from headrace.kernels.lent import lent
+from headrace.kernels.linking import link, unlink
 from headrace.kernels.sequences import (
     CHECK,
     PROGRAM,
@@ -23,7 +24,7 @@ from headrace.kernels.sequences import (
     nothing_bound,
     search,
 )
-from headrace.kernels.stacks import GRID, KEY, NONE, STACKS, Stacks, link, unlink
+from headrace.kernels.stacks import GRID, KEY, NONE, STACKS, Stacks
 
 
 @nb.njit(nb.types.Tuple((GRID, s.INTS))(CHECK, STACKS, PROGRAM, s.ints, GRID, GRID, s.integer), cache=True)

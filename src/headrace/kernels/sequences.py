@@ -16,6 +16,7 @@ import numba as nb
 import numpy as np
 
 from headrace.kernels import signatures as s
+from headrace.kernels.slopes import beyond
 from headrace.kernels.stacks import (
     BITS,
     COUNT,
@@ -38,12 +39,15 @@ CHECK = nb.types.FunctionType(nb.types.boolean(nb.types.int64, s.ints, s.flags))
 BLOCKS = nb.types.Array(nb.types.int64, 3, "C")
 
 # Columns of `steps[start, k]`: positive place, direction, index, conditions and negations to test, its neighbours among the
-# positive places that are bound (NONE: there is none; ROOT_ROW: the row that the search began at), where the index has its words.
-AT, WAY, INDEX, CONDITIONS, TESTED, LOWER, UPPER, PROBE = range(8)
+# positive places that are bound (NONE: there is none; ROOT_ROW: the row that the search began at), what refutes a row and all
+# that are no better, where the index has its words.
+AT, WAY, INDEX, CONDITIONS, TESTED, LOWER, UPPER, REFUTES, PROBE = range(9)
 ROOT_ROW = -2
+STAYS = -2
 # Columns of `negations`: place, gap, index, conditions, whether only the key decides, the positive place whose words it borrows,
-# the place at which a row that fits, and meets the conditions there, does not forbid, where the index has its words.
-N_PLACE, N_GAP, N_INDEX, N_CONDITIONS, N_FREE, N_LENDER, N_UNLESS, N_PROBE = range(8)
+# the place at which a row that fits, and meets the conditions there, does not forbid, what refutes a row, where the index has
+# its words.
+N_PLACE, N_GAP, N_INDEX, N_CONDITIONS, N_FREE, N_LENDER, N_UNLESS, N_REFUTES, N_PROBE = range(9)
 # What is known about a sequence that was found.
 SIGN, ROOT, START, MOMENT, ABOUT = range(5)
 
@@ -64,6 +68,7 @@ class Program(NamedTuple):
     word_column: np.ndarray  # and from which column of a row
     within: int
     marked: int  # positive places (bits) at which rows that end no beginning are marked
+    slope: np.ndarray  # by index and condition that refutes: along which slope a walk then goes on
 
 
 class Bound(NamedTuple):
@@ -80,7 +85,7 @@ class Bound(NamedTuple):
     barrier: np.ndarray
 
 
-PROGRAM = nb.types.NamedTuple((BLOCKS, s.INTS, GRID, s.integer, s.INTS, GRID, GRID, s.integer, s.integer), Program)
+PROGRAM = nb.types.NamedTuple((BLOCKS, s.INTS, GRID, s.integer, s.INTS, GRID, GRID, s.integer, s.integer, GRID), Program)
 BOUND = nb.types.NamedTuple((s.INTS, s.INTS, s.FLAGS, s.INTS, s.INTS, s.INTS), Bound)
 
 
@@ -103,6 +108,17 @@ def newest_of(stacks: Stacks, bound: Bound, places: np.ndarray, j: int, key: int
     for i in range(count):
         bound.probe[i] = bound.words[places[i]]
     return stacks.last[j, chain_of(key, bound.probe, count, stacks.last.shape[1])]
+
+
+@nb.njit(s.integer(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer, s.integer), cache=True, forceinline=True)
+def refuted(check: Any, stacks: Stacks, program: Program, bound: Bound, refutes: int, j: int, row: int) -> int:
+    """Where a walk along index j goes on if one of these conditions refutes the row that is bound last; STAYS if none does."""
+    c = 0
+    while refutes >> c != 0:
+        if (refutes >> c) & 1 and check(1 << c, bound.words, bound.nulls):
+            return beyond(stacks, program.slope[j, c], row, stacks.indexes[j, LOCAL])
+        c += 1
+    return STAYS
 
 
 @nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.ints, s.integer), cache=True, forceinline=True)
@@ -140,7 +156,11 @@ def is_forbidden(check: Any, stacks: Stacks, program: Program, bound: Bound, g: 
         if inside and rows[row, KEY] == key and _counts(check, stacks, program, bound, negation, row):
             found = True
             break
-        row = stacks.links[row, local]
+        if inside and rows[row, KEY] == key and negation[N_REFUTES] != 0:
+            beyond_it = refuted(check, stacks, program, bound, negation[N_REFUTES], j, row)
+            row = beyond_it if beyond_it != STAYS else stacks.links[row, local]
+        else:
+            row = stacks.links[row, local]
     _give_back(stacks, program, bound, negation)
     return found
 
@@ -332,6 +352,11 @@ def search(
         cursor[k] = stacks.links[row, local]
         if program.word_place[program.positive[place], 0] != NONE:  # calls that do nothing would be half of what a step costs
             load(stacks, program, bound, program.positive[place], row)
+        if steps[k, REFUTES] != 0:
+            beyond_it = refuted(check, stacks, program, bound, steps[k, REFUTES], j, row)
+            if beyond_it != STAYS:
+                cursor[k], enter = beyond_it, False
+                continue
         conditions, tested = steps[k, CONDITIONS], steps[k, TESTED]
         enter = (conditions == 0 and tested == 0) or _holds(check, stacks, program, bound, conditions, tested, key)
         if own >= 0 and place_of_root != NONE and tested != 0:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from textwrap import indent
 from typing import Any
 
 import numba as nb
@@ -26,6 +27,7 @@ from headrace.plan.expr import Expr
 
 __all__ = ["NUMBER", "TRUTH", "Compiled", "Slot", "compile_expression"]
 
+_HEAD = "def expression(values, nulls):\n"
 _number_or_null = types.Tuple((types.float64, types.boolean))
 # What a kernel states as the type of an argument that takes such a function; it is compiled once for all of them.
 TRUTH = types.FunctionType(s.boolean(s.ints, s.flags))
@@ -47,12 +49,16 @@ class Compiled:
     result: Value
 
     @property
-    def truth(self) -> Any:
-        """`fn(values, nulls) -> bool`: whether the predicate is true; NULL is not."""
+    def holds(self) -> str:
+        """Source text of whether the predicate is true; NULL is not."""
         if self.result.kind not in (Kind.BOOLEAN, Kind.VOID):
             raise QueryError(f"{self.expr} is a {self.type}, not a predicate", hint="compare it with something")
-        text = self.result.text if self.result.kind is Kind.BOOLEAN else "False"
-        return _jit(f"{self.body}    return {text}\n", s.boolean(s.ints, s.flags))
+        return self.result.text if self.result.kind is Kind.BOOLEAN else "False"
+
+    @property
+    def truth(self) -> Any:
+        """`fn(values, nulls) -> bool`: whether the predicate is true."""
+        return _jit(f"{_HEAD}{self.body}    return {self.holds}\n", s.boolean(s.ints, s.flags))
 
     @property
     def number(self) -> Any:
@@ -60,10 +66,10 @@ class Compiled:
         if self.result.kind in (Kind.BOOLEAN, Kind.STRING):
             raise QueryError(f"{self.expr} is a {self.type}, not a number", hint="use an expression that gives a number")
         if self.result.kind is Kind.VOID:
-            return _jit(f"{self.body}    return 0.0, True\n", _number_or_null(s.ints, s.flags))
+            return _jit(f"{_HEAD}{self.body}    return 0.0, True\n", _number_or_null(s.ints, s.flags))
         value = Value(Kind.DOUBLE, str(float(self.result.literal))) if self.result.kind is Kind.DECIMAL else self.result  # type: ignore[arg-type]
         text = f"    if {value.null}:\n        return 0.0, True\n    return float({value.text}), False\n"
-        return _jit(self.body + text, _number_or_null(s.ints, s.flags))
+        return _jit(_HEAD + self.body + text, _number_or_null(s.ints, s.flags))
 
 
 @lru_cache(maxsize=1024)
@@ -74,14 +80,23 @@ def _jit(source: str, signature: Any) -> Any:
     return nb.njit(signature)(scope["expression"])
 
 
-def compile_expression(expr: Expr, columns: Mapping[tuple[str, str], Slot]) -> Compiled:
-    """Type an expression and write its source. Keys are (qualifier or "", column) in lower case.
+def all_of(predicates: list[Compiled]) -> Any:
+    """`fn(chosen, values, nulls) -> bool`: whether all chosen predicates (bits) are true. Each was compiled with its number."""
+    text = "def expression(chosen, values, nulls):\n"
+    for i, predicate in enumerate(predicates):
+        text += f"    if (chosen >> {i}) & 1:\n{indent(predicate.body, '    ')}"
+        text += f"        if not ({predicate.holds}):\n            return False\n"
+    return _jit(text + "    return True\n", s.boolean(s.integer, s.ints, s.flags))
+
+
+def compile_expression(expr: Expr, columns: Mapping[tuple[str, str], Slot], number: int = 0) -> Compiled:
+    """Type an expression and write its source. Keys are (qualifier or "", column) in lower case; names in it begin with a number.
 
     >>> columns = {("", "x"): Slot("DOUBLE", 0), ("first", "x"): Slot("DOUBLE", 1)}
     >>> compile_expression(Expr.of("ABS(x - first.x)"), columns).type
     'DOUBLE'
     """
-    writer = Writer(1 + max((slot.position for slot in columns.values()), default=-1))
+    writer = Writer(1 + max((slot.position for slot in columns.values()), default=-1), f"x{number}_")
     tree = Tree(writer, columns)
     try:
         result = tree.value(expr.tree)
@@ -91,7 +106,7 @@ def compile_expression(expr: Expr, columns: Mapping[tuple[str, str], Slot]) -> C
             result = writer.convert(result, Kind.DOUBLE)
     except QueryError as error:
         raise QueryError(f"{expr} cannot be evaluated between rows: {error.message}", hint=error.hint) from error
-    lines = ["def expression(values, nulls):", *tree.loads.values(), *writer.lines]
+    lines = [*tree.loads.values(), *writer.lines]
     strings = tuple((place, text) for text, place in writer.strings.items())
     width = writer.first_free + len(strings)
     return Compiled(expr, result.kind.value, width, strings, "\n".join(lines) + "\n", result)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.kernels import stacks
+from headrace.kernels import linking, stacks
 from headrace.kernels.purging import purgeable
 from headrace.operators.sequences import Search
 from headrace.plan.time import START_OF_TIME
@@ -20,6 +20,7 @@ class Events:
         self._words = len(search.plan.vectors)
         self._rows = np.zeros((16, stacks.WORDS + self._words), np.int64)
         self._links = np.full((16, search.links), stacks.NONE, np.int64)
+        self._skips = np.full((16, len(search.slopes)), stacks.NONE, np.int64)
         self._last = np.full((len(search.indexes), 32), stacks.NONE, np.int64)
         self._free = np.arange(15, -1, -1, dtype=np.int64)
         self.there = np.zeros(16, np.bool_)
@@ -32,7 +33,7 @@ class Events:
     @property
     def state(self) -> stacks.Stacks:
         """As the kernels take it."""
-        return stacks.Stacks(self._rows, self._links, self._last, self.search.indexes)
+        return stacks.Stacks(self._rows, self._links, self._last, self.search.indexes, self._skips, self.search.slopes)
 
     def add(self, lines: np.ndarray) -> np.ndarray:
         """Make room for rows and give their numbers. They are not linked yet."""
@@ -49,7 +50,7 @@ class Events:
             size = len(self._rows)
             new = max(2 * size, size + more)
             self._rows = np.concatenate((self._rows, np.zeros((new - size, self._rows.shape[1]), np.int64)))
-            self._links = np.concatenate((self._links, np.full((new - size, self._links.shape[1]), stacks.NONE, np.int64)))
+            self._links, self._skips = (_longer(grid, new - size) for grid in (self._links, self._skips))
             self.there = np.concatenate((self.there, np.zeros(new - size, np.bool_)))
             self._free = np.concatenate((np.arange(new - 1, size - 1, -1, dtype=np.int64), self._free))
         if self.live + more > self._last.shape[1]:
@@ -63,7 +64,7 @@ class Events:
         """Link rows that are not linked."""
         keys = self._rows[chosen]
         order = np.lexsort((keys[:, stacks.SUB], keys[:, stacks.LOW], keys[:, stacks.HIGH], keys[:, stacks.TS]))
-        stacks.link_all(self.state, chosen[order])
+        linking.link_all(self.state, chosen[order])
 
     def free(self, chosen: np.ndarray) -> None:
         """Rows that are no longer linked are gone."""
@@ -74,7 +75,7 @@ class Events:
     def expire(self, oldest: int) -> None:
         """Let go of all that came before a time."""
         gone = np.flatnonzero(self.there & (self._rows[:, stacks.TS] < oldest))
-        stacks.unlink_all(self.state, gone)
+        linking.let_go(self.state, gone)
         self.free(gone)
 
     def purge(self, frontier: np.ndarray, oldest: int, outside: int = START_OF_TIME) -> np.ndarray:
@@ -89,7 +90,7 @@ class Events:
             search.first_ends, np.zeros(len(self._rows), np.bool_), out,
         )  # fmt: skip
         gone = out[:count]
-        stacks.unlink_all(self.state, gone)
+        linking.let_go(self.state, gone)
         self.free(gone)
         return gone
 
@@ -99,8 +100,12 @@ def linked(search: Search, lines: np.ndarray, others: np.ndarray) -> stacks.Stac
     size = 32
     while size < 2 * len(lines):
         size *= 2
-    links = np.full((len(lines), search.links), stacks.NONE, np.int64)
+    links, skips = (np.full((len(lines), width), stacks.NONE, np.int64) for width in (search.links, len(search.slopes)))
     last = np.full((len(search.indexes), size), stacks.NONE, np.int64)
-    state = stacks.Stacks(np.concatenate((lines, others)), links, last, search.indexes)
-    stacks.link_all(state, np.arange(len(lines)))
+    state = stacks.Stacks(np.concatenate((lines, others)), links, last, search.indexes, skips, search.slopes)
+    linking.link_all(state, np.arange(len(lines)))
     return state
+
+
+def _longer(grid: np.ndarray, more: int) -> np.ndarray:
+    return np.concatenate((grid, np.full((more, grid.shape[1]), stacks.NONE, np.int64)))

@@ -23,6 +23,7 @@ class Writer:
     """The lines written so far. `first_free` is the place of the first string that is written out in the expression."""
 
     first_free: int
+    prefix: str = "x"  # of names
     lines: list[str] = field(default_factory=list)
     strings: dict[str, int] = field(default_factory=dict)
     depth: int = 1
@@ -43,7 +44,7 @@ class Writer:
     def name(self) -> str:
         """A new variable."""
         self.count += 1
-        return f"x{self.count}"
+        return f"{self.prefix}{self.count}"
 
     def keep(self, text: str) -> str:
         """A variable with this value; what is a constant or a variable already stays as it is."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import numba as nb
 import numpy as np
 import pyarrow as pa
 
@@ -14,14 +13,15 @@ from headrace.errors import QueryError
 from headrace.kernels import frames, stacks
 from headrace.kernels import members as groups
 from headrace.kernels import sequences as kernel
-from headrace.kernels import signatures as s
 from headrace.kernels.arriving import change
 from headrace.kernels.hashing import hash_columns
-from headrace.operators.compiled import Slot, compile_expression
+from headrace.operators.compiled import Compiled, Slot, all_of, compile_expression
+from headrace.operators.slopes import refutations
 from headrace.plan.time import START_OF_TIME
 from headrace.stages.pattern_program import ANY_ROW
 
 if TYPE_CHECKING:
+    from headrace.plan.expr import Expr
     from headrace.stages.pattern_program import Negation, Sequencing
 
 MOST_BITS = 62  # places, conditions, negations and words are bits of one int64 each
@@ -35,6 +35,9 @@ class Plan:
     spec: Sequencing
     vectors: list[int] = field(default_factory=list)  # whose words rows have
     indexes: dict[tuple[int, Columns], int] = field(default_factory=dict)  # (place, words by column) -> number
+    refuting: list[Expr] = field(default_factory=list)  # conditions behind those of the pattern
+    slopes: dict[tuple[int, ...], int] = field(default_factory=dict)  # as the kernel has them -> number
+    slope: dict[tuple[int, int], int] = field(default_factory=dict)  # (index, condition that refutes) -> number
 
     def __post_init__(self) -> None:
         """Every place has an index by key alone."""
@@ -80,6 +83,22 @@ class Plan:
         columns = tuple(sorted(found))
         return self.index(place, columns), [found[c] for c in columns]
 
+    def refutes(self, conditions: set[int], place: int, index: int) -> int:
+        """What refutes rows of a place that are found by an index, as bits."""
+        out = set()
+        for condition in sorted(conditions):
+            for found in refutations(self.spec.conditions[condition], place, self.spec.places[place]):
+                known = found.opposite in self.refuting
+                if not known and len(self.spec.conditions) + len(self.refuting) == MOST_BITS:
+                    continue  # it is slower, and as right
+                if not known:
+                    self.refuting.append(found.opposite)
+                number = len(self.spec.conditions) + self.refuting.index(found.opposite)
+                slope = (index, self.column(place, found.word), found.more, found.double)
+                self.slope[index, number] = self.slopes.setdefault(slope, len(self.slopes))
+                out.add(number)
+        return _bits(out)
+
     def table(self) -> np.ndarray:
         """The indexes as the kernel has them. Rows of one stream never use one pair of links twice."""
         most = max((len(columns) for _, columns in self.indexes), default=0)
@@ -106,13 +125,14 @@ class Search:
     def __init__(self, spec: Sequencing, grouped: bool = False) -> None:
         """Compile the conditions and plan every search; `grouped`: also for results that change because their groups do."""
         self.spec, self.plan = spec, Plan(spec)
-        self.check, self.words = _compile(self.plan)
         n = len(spec.positive)
         self._gaps = (*spec.negations, *(spec.members(q) for q in spec.repeated if grouped))
         starts = [self._steps(start) for start in range(n + len(self._gaps))] + [self._beginning(end) for end in range(n)]
         negations = [self._negation(negation) for negation in self._gaps]
         self._groups = {spec.positive[q]: self._group(q) for q in spec.repeated}
+        self.check, self.words = _compile(self.plan)
         self.indexes = self.plan.table()
+        self.slopes = np.array(list(self.plan.slopes), np.int64).reshape(-1, stacks.SLOPE)
         self.links = 2 * (1 + int(self.indexes[:, stacks.LOCAL].max()))  # of every row
         room = self.indexes.shape[1]
         steps = np.zeros((len(starts), max(1, *(len(some) for some in starts)), kernel.PROBE + room), np.int64)
@@ -124,8 +144,14 @@ class Search:
             table[g, : len(negation)] = negation
         self.program = kernel.Program(
             steps, np.array([len(some) for some in starts], np.int64), table, len(spec.negations),
-            np.array(spec.positive, np.int64), *self._words(), spec.within, self._marked(),
+            np.array(spec.positive, np.int64), *self._words(), spec.within, self._marked(), self._slope(),
         )  # fmt: skip
+
+    def _slope(self) -> np.ndarray:
+        out = np.zeros((len(self.indexes), MOST_BITS), np.int64)
+        for (index, condition), number in self.plan.slope.items():
+            out[index, condition] = number
+        return out
 
     def _words(self) -> tuple[np.ndarray, np.ndarray]:
         places = self.spec.places
@@ -179,7 +205,9 @@ class Search:
             lower = at[max(before)] if (before := [p for p in at if p < 2 * q]) else stacks.NONE
             upper = at[min(behind)] if (behind := [p for p in at if p > 2 * q]) else stacks.NONE
             at = {**at, 2 * q: q}
-            out.append([q, 1 if upper == stacks.NONE else -1, index, _bits(conditions), _bits(negations), lower, upper, *words])
+            refutes = self.plan.refutes(conditions, spec.positive[q], index)
+            way = 1 if upper == stacks.NONE else -1
+            out.append([q, way, index, _bits(conditions), _bits(negations), lower, upper, refutes, *words])
         return out
 
     def _is_compared(self, q: int, bound: set[int], conditions: set[int]) -> bool:
@@ -222,7 +250,9 @@ class Search:
         lender = self.spec.positive.index(own) if own in self.spec.positive else stacks.NONE
         unless = stacks.NONE if negation.unless is None else negation.unless
         bits = _bits(set(negation.conditions))
-        return [negation.place, negation.gap, index, bits, not negation.conditions, lender, unless, *words]
+        walked = negation.unless is None and negation in self.spec.negations
+        refutes = self.plan.refutes(set(negation.conditions), place, index) if walked else 0
+        return [negation.place, negation.gap, index, bits, not negation.conditions, lender, unless, refutes, *words]
 
     def _group(self, q: int) -> np.ndarray:
         own = self.spec.members(q)
@@ -287,24 +317,13 @@ def _compile(plan: Plan) -> tuple[Any, np.ndarray]:
     spec, width = plan.spec, plan.width
     every = [(p, k, word) for p, place in enumerate(spec.places) for k, word in enumerate(place.words)]
     columns = {("", f"w{p}_{k}"): Slot(word.type, plan.position(p, k)) for p, k, word in every}
-    functions: list[Any] = []
+    found: list[Compiled] = []
     texts: list[str] = []
-    for condition in spec.conditions:
+    for expr in (*(condition.expr for condition in spec.conditions), *plan.refuting):
         room = {("", "#"): Slot("BIGINT", width + len(texts) - 1)} if texts else {}
-        found = compile_expression(condition.expr, {**columns, **room})
-        functions.append(found.truth)
-        texts += [text for _, text in found.strings]
+        found.append(compile_expression(expr, {**columns, **room}, len(found)))
+        texts += [text for _, text in found[-1].strings]
     words = np.zeros(max(1, width + len(texts)), np.int64)
     if texts:
         words[width:] = hash_columns([pa.array(texts)], len(texts))[1].view(np.int64)
-    return _all_of(tuple(functions)), words
-
-
-@lru_cache(maxsize=256)
-def _all_of(functions: tuple[Any, ...]) -> Any:
-    lines = ["def check(chosen, values, nulls):"]
-    for i in range(len(functions)):
-        lines += [f"    if (chosen >> {i}) & 1 and not f{i}(values, nulls):", "        return False"]
-    scope: dict[str, Any] = {f"f{i}": f for i, f in enumerate(functions)}
-    exec("\n".join([*lines, "    return True"]), scope)
-    return nb.njit(s.boolean(s.integer, s.ints, s.flags))(scope["check"])
+    return all_of(found), words

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.kernels import stacks
+from headrace.kernels import linking, stacks
 from headrace.kernels.codes import NULL
 from headrace.operators.events import Events
 from headrace.operators.sequences import search_of
@@ -266,7 +266,7 @@ class Matching:
             self.frames.stop = self.frames.next_stop
             live = np.flatnonzero(self.events.there)
             leave = live[(self.number[live] >= 0) & (self.number[live] < self.frames.stop)]
-            stacks.unlink_all(self.events.state, leave)
+            linking.let_go(self.events.state, leave)
             self.events.free(leave)
             for held in (self.told, self.final):
                 held.rename(leave, as_id(self.number[leave]))

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.changes.changes import Changes
-from headrace.kernels import stacks
+from headrace.kernels import linking, stacks
 from headrace.kernels.codes import NULL
 from headrace.kernels.hashing import pair_hashes, place_hashes
 from headrace.operators.metrics import MetricColumn, kept_to_arrow
@@ -90,11 +90,11 @@ class Showing:
         if not len(sequences) or not any(p.groups for p in programs):
             return {}
         state = self.owner.events.state
-        stacks.unlink_all(state, self.come)
-        stacks.link_all(state, self.gone)
+        linking.unlink_all(state, self.come)
+        linking.link_all(state, self.gone)
         out = self._members(programs, sequences)
-        stacks.unlink_all(state, self.gone)
-        stacks.link_all(state, self.come)
+        linking.unlink_all(state, self.gone)
+        linking.link_all(state, self.come)
         return out
 
     def _metrics(self, program: PatternProgram, members: Members) -> list[MetricColumn]:

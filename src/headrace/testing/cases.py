@@ -24,12 +24,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 from itertools import groupby
 from pathlib import Path
 
 from headrace.errors import DataError, unknown
 from headrace.oracle.admission import Batch
-from headrace.oracle.evaluate import Results, expected_after_each_batch
+from headrace.oracle.evaluate import Expected, Results
 from headrace.plan.joins import Join
 from headrace.plan.nodes import Late, Node, Rejected, children
 from headrace.plan.patterns import Pattern
@@ -56,7 +57,7 @@ class Leaving:
     row: Row
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class QueryCase:
     """One case: `inputs` and `outputs` are the tables as written, by name of stream and query."""
 
@@ -74,7 +75,13 @@ class QueryCase:
         streams = {s.name: s for s in self.script.streams}
         return merge_batches(*(read_batches(name, streams[name].schema, text) for name, text in self.inputs.items()))
 
+    @cached_property
+    def run(self) -> Run:
+        """What the oracle says of it."""
+        return Run.of(self.script, self.batches)
 
+
+@cache
 def read_case(path: Path) -> QueryCase:
     """Read a `.case` file."""
     sql, *sections = _SECTION.split(path.read_text(encoding="utf-8"))
@@ -99,11 +106,10 @@ def has_op(query: Query) -> bool:
     return query.emit is Emit.CHANGES and not isinstance(split_top(query.node)[1], Late | Rejected)
 
 
-def oracle_leaving(query: Query, batches: Sequence[Batch]) -> list[Leaving]:
+def oracle_leaving(query: Query, expected: Sequence[Expected]) -> list[Leaving]:
     """What must leave a query and when, by the oracle: as little as the EMIT level allows, in the total order."""
     out: list[Leaving] = []
     before: Results = []
-    expected = expected_after_each_batch(query, batches)
     for number, want in enumerate(expected, 1):
         after = want.changes if query.emit is Emit.CHANGES else want.final
         label = str(number) if number < len(expected) else END
@@ -140,8 +146,9 @@ def complete(path: Path) -> None:
     case = read_case(path)
     parts = [case.sql.rstrip("\n")]
     parts += [f"---- {name}\n{_aligned(text)}" for name, text in case.inputs.items()]
-    parts += [f"---- {q.name}\n{format_leaving(q, oracle_leaving(q, case.batches))}" for q in case.script.queries]
+    parts += [f"---- {q.name}\n{format_leaving(q, oracle_leaving(q, case.run.expected[q.name]))}" for q in case.script.queries]
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    read_case.cache_clear()
 
 
 def _aligned(text: str) -> str:
@@ -152,16 +159,15 @@ def _aligned(text: str) -> str:
 def check_oracle(case: QueryCase) -> None:
     """The case says what the oracle says, to the letter."""
     for query in case.script.queries:
-        want, got = case.outputs.get(query.name, ""), format_leaving(query, oracle_leaving(query, case.batches))
+        want, got = case.outputs.get(query.name, ""), format_leaving(query, oracle_leaving(query, case.run.expected[query.name]))
         if want != got:
             raise AssertionError(f"{case.name}: {query.name} is not what the oracle says:\n{got}\nThe case has:\n{want}")
 
 
 def check_engine(case: QueryCase, engine_factory: EngineFactory, buckets: int = 4) -> None:
     """An engine does what its EMIT levels ask after every batch, and in the end has given what the case says."""
-    run = Run.of(case.script, case.batches)
-    outputs = drive(engine_factory(case.script, buckets, None), run)
-    check_outputs(run, outputs, f"in case {case.name}")
+    outputs = drive(engine_factory(case.script, buckets, None), case.run)
+    check_outputs(case.run, outputs, f"in case {case.name}")
     for query in case.script.queries:
         check_end(case, query, [change for output in outputs for change in output[query.name]])
 
@@ -190,7 +196,7 @@ def _steps(node: Node) -> Iterator[Node]:
 
 def _by_event(case: QueryCase, query: Query, rows: list[Row]) -> list[Row]:
     """With pairs and sequences of one event in one order: theirs is that of where rows lie, which differs between engines."""
-    events = [key[:3] for key, _ in expected_after_each_batch(query, case.batches)[-1].final]
+    events = [key[:3] for key, _ in case.run.expected[query.name][-1].final]
     out: list[Row] = []
     for _, run in groupby(zip(events, rows, strict=True), key=lambda pair: pair[0]):
         out += sorted((row for _, row in run), key=repr)

@@ -66,17 +66,23 @@ def check_query(
     `buckets`: numbers of buckets to run with; `restarts`: after which batches to save and restore (True: after each);
     `recuts`: how many other cuts into batches to try; `losses`: also watch `late(s)` and `rejected(s)` of every stream.
     """
-    if losses:
-        script = watch_losses(script)
-    run = Run.of(script, batches)
-    for count in buckets:
-        check_outputs(run, drive(engine_factory(script, count, None), run), f"with {count} buckets")
+    run = Run.of(watch_losses(script) if losses else script, batches)
     places = range(len(run.batches) + 1) if restarts is True else restarts or ()
     check_restarts(run, engine_factory, places, buckets[0])
+    check_run(run, engine_factory, buckets=buckets, recuts=recuts, seed=seed)
+
+
+def check_run(
+    run: Run, engine_factory: EngineFactory, *, buckets: Sequence[int] = (4, 1), recuts: int = 1, seed: int = 0
+) -> None:
+    """With these numbers of buckets, with all that is passed in or given out wiped after use, and in other batches."""
+    script = run.script
+    for count in buckets:
+        check_outputs(run, drive(engine_factory(script, count, None), run), f"with {count} buckets")
     check_untouched(run, engine_factory, buckets[0])
     rng = Random(seed)
     for number in range(recuts):
-        other = Run.of(script, tables_first(script, recut(batches, rng)))
+        other = Run.of(script, tables_first(script, recut(run.batches, rng)))
         outputs = drive(engine_factory(script, buckets[0], None), other)
         check_outputs(
             other, outputs, f"in other batches (recut {number} of seed {seed}: {[_size(b) for b in other.batches]} rows)"
@@ -125,6 +131,16 @@ def check_restarts(run: Run, engine_factory: EngineFactory, places: Iterable[int
     for number, state in saved.items():
         restored = engine_factory(run.script, buckets, state)
         check_outputs(run, [*before[:number], *drive(restored, run, start=number)], f"restarted after {number} batches")
+
+
+def check_restarts_throughout(run: Run, engine_factory: EngineFactory, buckets: int) -> None:
+    """Save and restore before every batch, and before the end."""
+    engine, outputs = engine_factory(run.script, buckets, None), []
+    for batch in run.batches:
+        engine = engine_factory(run.script, buckets, engine.save())
+        outputs.append(engine.push(batch))
+    outputs.append(engine_factory(run.script, buckets, engine.save()).finish(run.end))
+    check_outputs(run, outputs, "restarted before every batch")
 
 
 def check_untouched(run: Run, engine_factory: EngineFactory, buckets: int) -> None:

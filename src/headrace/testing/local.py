@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,7 @@ class LocalEngine:
 
     def __init__(self, script: Script, buckets: int = 4, saved: object | None = None, chunk_rows: int = 8) -> None:
         """From the beginning, or from what `save` gave."""
-        self.lowered = lower(script)
+        self.lowered = _lowered(script)
         self.buckets = buckets
         self._finishes = {f.query.name: f for f in self.lowered.finishes}
         self._feeds = {f.query.name: f for f in self.lowered.feeds}
@@ -246,6 +247,9 @@ def _typed(stage: Stage, inputs: pa.RecordBatch, rows: int) -> pa.RecordBatch:
     """Inputs in the types that the stage has for them."""
     kinds = [arrow_type(i.type) for i in stage.inputs]
     return batch_of([c if c.type == k else c.cast(k) for c, k in zip(inputs.columns, kinds, strict=True)], rows)
+
+
+_lowered = lru_cache(maxsize=16)(lower)  # the same script is run with other buckets, and after restarts
 
 
 def local_engine(script: Script, buckets: int, saved: object | None) -> LocalEngine:
