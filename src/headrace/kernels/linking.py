@@ -82,9 +82,24 @@ def unlink_all(stacks: Stacks, chosen: np.ndarray) -> None:
         unlink(borrowed, chosen[i])
 
 
+@nb.njit(s.nothing(STACKS, s.ints, s.FLAGS), cache=True)
+def let_oldest_go(stacks: Stacks, chosen: np.ndarray, there: np.ndarray) -> None:
+    """Take rows out of their chains before which no others stand: what pointed to them points nowhere. Clears their flags."""
+    borrowed = lent(stacks)
+    for i in range(len(chosen)):
+        _take_out(borrowed, chosen[i], False)
+        there[chosen[i]] = False
+    if len(chosen) > 0:
+        skips = borrowed.skips
+        for row in range(len(skips)):
+            for k in range(skips.shape[1]):
+                if skips[row, k] != NONE and not there[skips[row, k]]:
+                    skips[row, k] = NONE
+
+
 @nb.njit(s.nothing(STACKS, s.ints), cache=True)
 def let_go(stacks: Stacks, chosen: np.ndarray) -> None:
-    """Take many rows out of their chains. The oldest may have all others point to them, so all that are linked are looked at."""
+    """Take many rows out of their chains: where those that are left point to is found anew."""
     borrowed = lent(stacks)
     for i in range(len(chosen)):
         _take_out(borrowed, chosen[i], False)

@@ -74,9 +74,12 @@ class Events:
 
     def expire(self, oldest: int) -> None:
         """Let go of all that came before a time."""
-        gone = np.flatnonzero(self.there & (self._rows[:, stacks.TS] < oldest))
-        linking.let_go(self.state, gone)
-        self.free(gone)
+        self.let_oldest_go(np.flatnonzero(self.there & (self._rows[:, stacks.TS] < oldest)))
+
+    def let_oldest_go(self, chosen: np.ndarray) -> None:
+        """Let go of rows before which no others stand."""
+        linking.let_oldest_go(self.state, chosen, self.there)
+        self.free(chosen)
 
     def purge(self, frontier: np.ndarray, oldest: int, outside: int = START_OF_TIME) -> np.ndarray:
         """Let go of all that can be in no sequence, nor forbid one, any more. `frontier` is that of every place.

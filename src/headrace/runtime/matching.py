@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.kernels import linking, stacks
+from headrace.kernels import stacks
 from headrace.kernels.codes import NULL
 from headrace.operators.events import Events
 from headrace.operators.sequences import search_of
@@ -266,8 +266,7 @@ class Matching:
             self.frames.stop = self.frames.next_stop
             live = np.flatnonzero(self.events.there)
             leave = live[(self.number[live] >= 0) & (self.number[live] < self.frames.stop)]
-            linking.let_go(self.events.state, leave)
-            self.events.free(leave)
+            self.events.let_oldest_go(leave)
             for held in (self.told, self.final):
                 held.rename(leave, as_id(self.number[leave]))
 
@@ -295,22 +294,25 @@ class Matching:
 
     def dump(self) -> dict[str, Any]:
         """The state, as arrays. Events are known by the place of their row: those of the reservoir first, then the open ones."""
-        place = np.full(len(self.number), -1, np.int64)
-        here = np.flatnonzero(self.events.there)
-        place[here] = self.number[here] - self.kept.oldest
-        there = np.flatnonzero(self.open >= 0)
-        place[self.open[there]] = self.kept.reservoir.count - self.kept.oldest + there
         out = {f"pattern.{k}": v for k, v in self.kept.dump().items()} | {"pattern.fresh": self._unseen}
         out |= {"pattern.stop": self.frames.stop, "pattern.since": self.waiting.since, "pattern.furthest": self._furthest}
         if self.spec.spill is not None:  # so that what was let go does not take up room again
-            first = max(self.kept.oldest, self.frames.stop)
+            first, here = max(self.kept.oldest, self.frames.stop), np.flatnonzero(self.events.there)
             there = np.zeros(self.kept.reservoir.count - first, np.bool_)
             there[self.number[here[self.number[here] >= 0]] - first] = True
             out["pattern.there"] = np.packbits(np.concatenate((there, self.open >= 0)))
         for name, held in (("told", self.told), ("final", self.final)):
-            rows = np.where(held.sequences < 0, as_id(held.sequences) - self.kept.oldest, place[np.maximum(held.sequences, 0)])
-            out |= {f"pattern.{name}": rows, f"pattern.{name}_until": held.until}
+            out |= {f"pattern.{name}": self._places(held.sequences), f"pattern.{name}_until": held.until}
         return out | {f"ready.{k}": v for k, v in self.ready.dump().items()}
+
+    def _places(self, events: np.ndarray) -> np.ndarray:
+        out = np.where(events < 0, as_id(events), self.number[np.maximum(events, 0)]) - self.kept.oldest
+        still_open = (events >= 0) & (self.number[np.maximum(events, 0)] < 0)
+        if still_open.any():
+            order = np.argsort(self.open)
+            found = order[np.searchsorted(self.open, events[still_open], sorter=order)]
+            out[still_open] = self.kept.reservoir.count - self.kept.oldest + found
+        return out
 
     def load(self, state: dict[str, Any], ready: dict[str, Any], zone: Rows) -> None:
         """What was dumped, after the tables and the zone are there."""
