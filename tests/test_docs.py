@@ -33,7 +33,9 @@ from itertools import pairwise, takewhile
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from headrace.cli.main import app
 from headrace.errors import QueryError
 from headrace.plan.nodes import Scan
 
@@ -168,8 +170,9 @@ def run_page(page, folder, monkeypatch, modes, names):
             case ["python", mode] if mode in modes:
                 exec(compile(block.body, str(block), "exec"), names)
             case ["console", mode] if mode in modes:
+                say = output if page.name == "README.md" or "spark" not in names else output_here
                 for command, expected in commands(block.body):
-                    assert output(command) == expected, f"{block}: {command}"
+                    assert say(command) == expected, f"{block}: {command}"
 
 
 def commands(body: str) -> list[tuple[str, str]]:
@@ -185,6 +188,13 @@ def output(command: str) -> str:
     done = subprocess.run(line, capture_output=True, text=True, check=False, env=os.environ | {"COLUMNS": "120"})
     assert done.returncode == 0, done.stderr
     assert len(done.stderr.splitlines()) <= 1, f"more than a summary on standard error:\n{done.stderr}"
+    return done.stdout.strip("\n")
+
+
+def output_here(command: str) -> str:
+    """The same in this process, with the session that is there."""
+    done = CliRunner(env={"COLUMNS": "120"}).invoke(app, shlex.split(command)[1:], catch_exceptions=False)
+    assert done.exit_code == 0, done.stderr
     return done.stdout.strip("\n")
 
 

@@ -82,14 +82,11 @@ def plain(monkeypatch):
 @pytest.mark.parametrize("where", CONDITIONS)
 def test_what_is_passed_by_would_not_have_been_found(where, plain):
     """Also next to what overflows, and between values that have no order or no end."""
-    changes = 0
-    for pattern in ("a, b", "a, !(c), b", "a, b, c"):
-        one = script(pattern, f"a.k = b.k AND {where}")
-        batches = disordered(Random(f"{where} {pattern}"), 84)
-        found = outputs(one, batches)
-        assert found == plain(one, batches)
-        changes += sum(map(len, found))
-    assert changes > 0
+    one = script("a, !(c), b" if len(where) % 2 else "a, b, c", f"a.k = b.k AND c.k = a.k AND {where}")
+    batches = disordered(Random(where), 120, keys=1)
+    found = outputs(one, batches)
+    assert found == plain(one, batches)
+    assert any(found)
 
 
 @pytest.mark.parametrize("where", ["c.x > a.x", "c.x < b.x - a.x", "c.n BETWEEN a.n AND b.n"])
@@ -272,5 +269,5 @@ def test_of_other_conditions_nothing_is_said(text):
 def test_a_pattern_with_as_many_conditions_as_there_is_room_for():
     (stage,) = lower(script("a, b", "a.k = b.k AND b.x > a.x")).stages
     spec = stage.pattern
-    many = replace(spec, conditions=spec.conditions * 62, checked=tuple(range(62)))
+    many = replace(spec, conditions=(*spec.conditions, *(Condition(Expr.of("TRUE"), (0, 1)) for _ in range(61))))
     assert Search(many).slopes.shape == (0, stacks.SLOPE)
