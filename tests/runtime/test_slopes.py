@@ -83,7 +83,7 @@ def plain(monkeypatch):
 def test_what_is_passed_by_would_not_have_been_found(where, plain):
     """Also next to what overflows, and between values that have no order or no end."""
     one = script("a, !(c), b" if len(where) % 2 else "a, b, c", f"a.k = b.k AND c.k = a.k AND {where}")
-    batches = disordered(Random(where), 120, keys=1)
+    batches = disordered(Random(where), 84, keys=1)
     found = outputs(one, batches)
     assert found == plain(one, batches)
     assert any(found)
@@ -179,7 +179,7 @@ def line(search: Search, rng: Random, at: int, kinds: list[str]) -> np.ndarray:
     return out
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_pointers_lead_to_the_nearest_better_event(seed):
     """Whatever comes and goes, in whatever order."""
     rng = Random(seed)
