@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from headrace.spark.interpreter import choose_interpreter
 from headrace.spark.quiet import quiet_context
 
 # Each line was measured; see spark-notes in decisions/0003.
@@ -23,6 +23,10 @@ STREAMING = {
     "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
 }
 LOCAL = {
+    # Workers that are loaded before they are forked, and stay with their partitions.
+    "spark.python.daemon.module": "headrace.spark.daemon",
+    # By default packing and state have daemons of their own, which differ in this only: everything would be loaded twice.
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.locality.wait": "0s",
     "spark.ui.enabled": "false",
@@ -49,8 +53,7 @@ def local_session(name: str = "headrace", cores: int | None = None, quiet: bool 
     With `quiet`, nothing that the JVM or the Python workers say reaches the terminal.
     """
     cores = cores or min(os.cpu_count() or 2, 8)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    choose_interpreter()
     named = {"spark.master": f"local[{cores}]", "spark.app.name": name, "spark.sql.shuffle.partitions": str(cores)}
     every = {**STREAMING, **LOCAL, **named, **settings}
     interrupt = signal.getsignal(signal.SIGINT)

@@ -1,0 +1,255 @@
+"""Python workers that stay with their partitions: the state a worker has in memory is of use only if its next batch comes to it.
+
+Spark hands a task to whichever Python process it finds idle, so most batches would load from the state store what another process
+still has. Here the processes are only Spark's by name. The daemon keeps the connections that Spark opens; when a task begins on
+one, it looks at whose it is, and lends the connection to the process that had this partition last.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import traceback
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, NoReturn
+
+from pyspark.daemon import worker as run_task
+from pyspark.serializers import UTF8Deserializer, read_int, write_int
+from pyspark.util import enable_faulthandler
+from pyspark.worker_message import BroadcastInfo
+
+MOST_OWNERS = 10_000  # tasks that are remembered: partitions of queries, those of queries long gone included
+PEEK = 1 << 16
+DONE = b"d"
+
+Task = tuple[str, int, int]  # query, kind of function, partition
+
+
+@dataclass(eq=False, slots=True)
+class Connection:
+    """What Spark takes for a process: where it sends tasks, and the number it was told."""
+
+    sock: socket.socket
+    pid: int
+    authenticated: bool
+
+
+@dataclass(eq=False, slots=True)
+class Process:
+    """A process that runs tasks, one at a time."""
+
+    pid: int
+    link: socket.socket  # connections go there; a byte comes back for each that is free again
+    serves: Connection | None = None
+    last: bool = False  # Spark has given up the connection it was made for: no more tasks
+    tasks: int = 0  # that would come here
+
+
+@dataclass(slots=True)
+class Pool:
+    """All processes and connections of one daemon."""
+
+    listen: socket.socket
+    authenticated: bool  # without asking for a secret
+    reuse: bool
+    poller: Any = field(default_factory=select.poll)
+    connections: dict[int, Connection] = field(default_factory=dict)  # by descriptor
+    processes: dict[int, Process] = field(default_factory=dict)  # by descriptor of the link
+    owners: OrderedDict[Task, Process] = field(default_factory=OrderedDict)  # the process that had a task last
+
+    def serve(self, commands: BinaryIO) -> None:
+        """Until Spark closes `commands`, on which it says which processes to kill."""
+        self.poller.register(commands, select.POLLIN)
+        self.poller.register(self.listen, select.POLLIN)
+        while True:
+            for descriptor, _ in self.poller.poll():
+                if descriptor == commands.fileno():
+                    try:
+                        self.kill(read_int(commands))
+                    except EOFError:
+                        return
+                elif descriptor == self.listen.fileno():
+                    self.accept()
+                elif descriptor in self.connections:
+                    self.begin(self.connections[descriptor])
+                elif descriptor in self.processes:
+                    self.end(self.processes[descriptor])
+
+    def accept(self) -> None:
+        """Spark wants one more process."""
+        sock, _ = self.listen.accept()
+        try:
+            pid = self._fork(sock)
+        except OSError as error:
+            with sock, sock.makefile("wb") as out:
+                write_int(-error.errno if error.errno else -1, out)  # what is below zero, Spark takes for a failure
+            return
+        with sock.makefile("wb") as out:
+            write_int(pid, out)
+        self.connections[sock.fileno()] = Connection(sock, pid, self.authenticated)
+        self.poller.register(sock, select.POLLIN)
+
+    def _fork(self, sock: socket.socket) -> int:
+        ours, theirs = socket.socketpair()
+        pid = os.fork()
+        if pid == 0:
+            self._close_all()
+            ours.close()
+            sock.close()
+            _live(theirs, self.reuse)
+        theirs.close()
+        self.processes[ours.fileno()] = Process(pid, ours)
+        self.poller.register(ours, select.POLLIN)
+        return pid
+
+    def _close_all(self) -> None:
+        """In a new process: what others hold open must end when they do."""
+        self.listen.close()
+        for connection in self.connections.values():
+            connection.sock.close()
+        for process in self.processes.values():
+            process.link.close()
+            if process.serves is not None:
+                process.serves.sock.close()
+
+    def begin(self, connection: Connection) -> None:
+        """A task begins on an idle connection, or Spark has closed it."""
+        try:
+            start = connection.sock.recv(PEEK, socket.MSG_PEEK)
+        except OSError:
+            start = b""
+        self._forget(connection)
+        if not start:
+            self._give_up(connection)
+            return
+        task = task_of(start)
+        process = self._choose(task)
+        process.serves = connection
+        with suppress(OSError):  # it has died: its link says so next
+            socket.send_fds(process.link, [bytes([connection.authenticated])], [connection.sock.fileno()])
+        connection.authenticated = True
+
+    def _choose(self, task: Task | None) -> Process:
+        """The idle process that had a task last, or the one that has least to do. There are as many as connections."""
+        idle = [p for p in self.processes.values() if p.serves is None and not p.last]
+        if not idle:
+            self._fork(self.listen)
+            idle = [next(reversed(self.processes.values()))]
+        owner = self.owners.pop(task, None) if task is not None else None
+        if owner is not None:
+            owner.tasks -= 1
+        chosen = owner if owner in idle else min(idle, key=lambda p: p.tasks)
+        assert chosen is not None
+        if task is not None:
+            self.owners[task] = chosen
+            chosen.tasks += 1
+            if len(self.owners) > MOST_OWNERS:
+                self.owners.popitem(last=False)[1].tasks -= 1
+        return chosen
+
+    def end(self, process: Process) -> None:
+        """A process has done its task, or has died."""
+        try:
+            said = process.link.recv(1)
+        except OSError:
+            said = b""
+        connection, process.serves = process.serves, None
+        if said == DONE:
+            if connection is not None:
+                self.connections[connection.sock.fileno()] = connection
+                self.poller.register(connection.sock, select.POLLIN)
+            if process.last:
+                self._dismiss(process)
+            return
+        if connection is not None:
+            connection.sock.close()  # Spark sees that the task has failed
+        self._dismiss(process)
+
+    def kill(self, pid: int) -> None:
+        """Spark gives up a connection, by the number it was told: whoever works on it must stop."""
+        for process in list(self.processes.values()):
+            if process.serves is not None and process.serves.pid == pid:
+                with suppress(OSError):
+                    os.kill(process.pid, signal.SIGKILL)
+                return
+        for connection in list(self.connections.values()):
+            if connection.pid == pid:
+                self._forget(connection)
+                self._give_up(connection)
+
+    def _give_up(self, connection: Connection) -> None:
+        connection.sock.close()
+        for process in list(self.processes.values()):
+            if process.pid == connection.pid:
+                process.last = True
+                if process.serves is None:
+                    self._dismiss(process)
+
+    def _forget(self, connection: Connection) -> None:
+        """Look no more whether it has a task."""
+        self.poller.unregister(connection.sock)
+        del self.connections[connection.sock.fileno()]
+
+    def _dismiss(self, process: Process) -> None:
+        """Its link ends, and it does."""
+        self.poller.unregister(process.link)
+        del self.processes[process.link.fileno()]
+        process.link.close()
+        for task in [t for t, owner in self.owners.items() if owner is process]:
+            del self.owners[task]
+
+
+def task_of(start: bytes) -> Task | None:
+    """Whose task begins with these bytes; None if they do not say."""
+    stream, text = io.BytesIO(start), UTF8Deserializer()
+    try:
+        read_int(stream), read_int(stream)  # that this is a beginning, and how long it is
+        partition = read_int(stream)
+        text.loads(stream)  # the version of Python
+        properties = json.loads(text.loads(stream))["localProperties"]
+        text.loads(stream)  # where files are
+        for _ in range(read_int(stream)):
+            text.loads(stream)
+        BroadcastInfo.from_stream(stream)
+        return properties.get("sql.streaming.queryId", ""), read_int(stream), partition
+    except (EOFError, ValueError, KeyError, TypeError, struct.error):
+        return None
+
+
+def _live(link: socket.socket, reuse: bool) -> NoReturn:
+    """The life of a process: a connection comes, a task is run on it, the connection is free again."""
+    code = 0
+    try:
+        null = os.open(os.devnull, os.O_RDONLY)  # standard input is the daemon's
+        os.dup2(null, 0)
+        os.close(null)
+        with enable_faulthandler():
+            while code == 0 and (given := socket.recv_fds(link, 1, 1))[1]:
+                with socket.socket(fileno=given[1][0]) as sock:
+                    code = run_task(sock, given[0] == b"\x01")
+                    if code or not reuse:
+                        _wait_for_end(sock)
+                        break
+                link.sendall(DONE)
+                gc.collect()
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _wait_for_end(sock: socket.socket) -> None:
+    """Spark reads why a task has failed, then closes."""
+    with suppress(OSError):
+        while sock.recv(1024):
+            pass
