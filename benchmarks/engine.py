@@ -43,9 +43,9 @@ def sum_and_count(window: str = "60 MINUTES") -> str:
         FROM payments [RANGE {window}] GROUP BY card EMIT CHANGES"""
 
 
-def results(spark: SparkSession, sql: str, buckets: int | None = None, observe: bool = False) -> DataFrame:
-    """The rows of the one query of a script; one file is one micro-batch."""
-    lowered, wide = _wide(spark, sql, buckets)
+def results(spark: SparkSession, sql: str, buckets: int | None = None, observe: bool = False, files: int = 1) -> DataFrame:
+    """The rows of the one query of a script; so many files are one micro-batch."""
+    lowered, wide = _wide(spark, sql, buckets, files)
     return finish_one(wide.observe(SUBJECT, *map(_metric, METRICS)) if observe else wide, lowered, 0)
 
 
@@ -55,11 +55,11 @@ def all_results(spark: SparkSession, sql: str) -> DataFrame:
     return finish_all(wide, lowered).observe(SUBJECT, F.count(F.lit(1)).alias("rows_out"))
 
 
-def _wide(spark: SparkSession, sql: str, buckets: int | None) -> tuple[Lowered, DataFrame]:
+def _wide(spark: SparkSession, sql: str, buckets: int | None, files: int = 1) -> tuple[Lowered, DataFrame]:
     spark.conf.set(SOURCE_EVOLUTION, "true")
     try:
         lowered = lower(parse_script(sql), CatalystTypes(spark))
-        options = {"maxFilesPerTrigger": "1"}
+        options = {"maxFilesPerTrigger": str(files)}
         return lowered, output_frame(spark, lowered, {}, None, streaming=True, buckets=buckets, options=options)
     finally:
         spark.conf.unset(SOURCE_EVOLUTION)

@@ -52,9 +52,9 @@ def session(settings: dict[str, str] | None = None) -> SparkSession:
     return spark
 
 
-def payments_stream(spark: SparkSession, data: Path) -> DataFrame:
-    """One file is one micro-batch."""
-    return spark.readStream.schema(SPARK_DDL).option("maxFilesPerTrigger", 1).parquet(str(data))
+def payments_stream(spark: SparkSession, data: Path, files: int = 1) -> DataFrame:
+    """So many files are one micro-batch."""
+    return spark.readStream.schema(SPARK_DDL).option("maxFilesPerTrigger", files).parquet(str(data))
 
 
 def run_to_end(name: str, results: DataFrame, mode: str, limit: float | None = None, **details: Any) -> Result:
