@@ -155,6 +155,8 @@ def test_killing_a_connection_kills_who_works_on_it_and_nobody_else(spark_side):
     assert eventually(lambda: not alive(told_first))
     assert alive(told_second)
     assert spark_side.run(first, "q", STATE, 1) == told_second
+    first.close()  # its number is dead, so Spark gives it up when it looks next
+    assert eventually(lambda: not alive(told_second)), "a process that no connection needs is gone"
 
 
 def test_a_process_that_dies_closes_the_connection_it_works_on(spark_side):

@@ -50,7 +50,6 @@ class Process:
     pid: int
     link: socket.socket  # connections go there; a byte comes back for each that is free again
     serves: Connection | None = None
-    last: bool = False  # Spark has given up the connection it was made for: no more tasks
     tasks: int = 0  # that would come here
 
 
@@ -129,20 +128,21 @@ class Pool:
             start = b""
         self._forget(connection)
         if not start:
-            self._give_up(connection)
+            connection.sock.close()
+            self._trim()
             return
         task = task_of(start)
-        process = self._choose(task)
+        process = self._choose(task, connection)
         process.serves = connection
         with suppress(OSError):  # it has died: its link says so next
             socket.send_fds(process.link, [bytes([connection.authenticated])], [connection.sock.fileno()])
         connection.authenticated = True
 
-    def _choose(self, task: Task | None) -> Process:
-        """The idle process that had a task last, or the one that has least to do. There are as many as connections."""
-        idle = [p for p in self.processes.values() if p.serves is None and not p.last]
+    def _choose(self, task: Task | None, connection: Connection) -> Process:
+        """The idle process that had a task last, or the one that has least to do. There is one, unless some have died."""
+        idle = [p for p in self.processes.values() if p.serves is None]
         if not idle:
-            self._fork(self.listen)
+            self._fork(connection.sock)
             idle = [next(reversed(self.processes.values()))]
         owner = self.owners.pop(task, None) if task is not None else None
         if owner is not None:
@@ -167,12 +167,11 @@ class Pool:
             if connection is not None:
                 self.connections[connection.sock.fileno()] = connection
                 self.poller.register(connection.sock, select.POLLIN)
-            if process.last:
-                self._dismiss(process)
-            return
-        if connection is not None:
-            connection.sock.close()  # Spark sees that the task has failed
-        self._dismiss(process)
+        else:
+            if connection is not None:
+                connection.sock.close()  # Spark sees that the task has failed
+            self._dismiss(process)
+        self._trim()
 
     def kill(self, pid: int) -> None:
         """Spark gives up a connection, by the number it was told: whoever works on it must stop."""
@@ -184,15 +183,16 @@ class Pool:
         for connection in list(self.connections.values()):
             if connection.pid == pid:
                 self._forget(connection)
-                self._give_up(connection)
+                connection.sock.close()
+        self._trim()
 
-    def _give_up(self, connection: Connection) -> None:
-        connection.sock.close()
-        for process in list(self.processes.values()):
-            if process.pid == connection.pid:
-                process.last = True
-                if process.serves is None:
-                    self._dismiss(process)
+    def _trim(self) -> None:
+        """As many processes as connections will do: idle ones go that were made for connections that are gone."""
+        served = [p.serves for p in self.processes.values() if p.serves is not None]
+        told = {c.pid for c in (*self.connections.values(), *served)}
+        spare = [p for p in self.processes.values() if p.serves is None and p.pid not in told]
+        for process in spare[: max(0, len(self.processes) - len(told))]:
+            self._dismiss(process)
 
     def _forget(self, connection: Connection) -> None:
         """Look no more whether it has a task."""
