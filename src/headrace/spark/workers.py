@@ -70,7 +70,8 @@ class Pool:
         self.poller.register(commands, select.POLLIN)
         self.poller.register(self.listen, select.POLLIN)
         while True:
-            for descriptor, _ in self.poller.poll():
+            ready = [descriptor for descriptor, _ in self.poller.poll()]
+            for descriptor in sorted(ready, key=self.connections.__contains__):  # who is free is known before tasks are given out
                 if descriptor == commands.fileno():
                     try:
                         self.kill(read_int(commands))
@@ -92,7 +93,7 @@ class Pool:
             with sock, sock.makefile("wb") as out:
                 write_int(-error.errno if error.errno else -1, out)  # what is below zero, Spark takes for a failure
             return
-        with sock.makefile("wb") as out:
+        with suppress(OSError), sock.makefile("wb") as out:  # if Spark is gone, its end of the connection says so next
             write_int(pid, out)
         self.connections[sock.fileno()] = Connection(sock, pid, self.authenticated)
         self.poller.register(sock, select.POLLIN)
@@ -123,26 +124,30 @@ class Pool:
     def begin(self, connection: Connection) -> None:
         """A task begins on an idle connection, or Spark has closed it."""
         try:
-            start = connection.sock.recv(PEEK, socket.MSG_PEEK)
+            start = connection.sock.recv(PEEK, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return  # it has the number of one that was ready, and is gone
         except OSError:
             start = b""
+        process = self._choose(task_of(start), connection) if start else None
         self._forget(connection)
-        if not start:
+        if process is None:
             connection.sock.close()
             self._trim()
             return
-        task = task_of(start)
-        process = self._choose(task, connection)
         process.serves = connection
         with suppress(OSError):  # it has died: its link says so next
             socket.send_fds(process.link, [bytes([connection.authenticated])], [connection.sock.fileno()])
         connection.authenticated = True
 
-    def _choose(self, task: Task | None, connection: Connection) -> Process:
+    def _choose(self, task: Task | None, connection: Connection) -> Process | None:
         """The idle process that had a task last, or the one that has least to do. There is one, unless some have died."""
         idle = [p for p in self.processes.values() if p.serves is None]
         if not idle:
-            self._fork(connection.sock)
+            try:
+                self._fork(connection.sock)
+            except OSError:
+                return None
             idle = [next(reversed(self.processes.values()))]
         owner = self.owners.pop(task, None) if task is not None else None
         if owner is not None:
@@ -159,7 +164,9 @@ class Pool:
     def end(self, process: Process) -> None:
         """A process has done its task, or has died."""
         try:
-            said = process.link.recv(1)
+            said = process.link.recv(1, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
         except OSError:
             said = b""
         connection, process.serves = process.serves, None
