@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from headrace.errors import QueryError
 from headrace.kernels import scalars
 from headrace.kernels import signatures as s
-from headrace.operators.compiled import NUMBER, TRUTH, Slot, compile_expression
+from headrace.operators.compiled import NUMBER, Slot, compile_expression
 from headrace.plan.expr import Expr
 from headrace.plan.schema import Schema
 from headrace.testing.scalar import evaluate
@@ -182,6 +182,9 @@ def test_equal_sources_are_compiled_once():
     other = compile_expression(Expr.of("a.i + (b.i)"), slots(ROW))
     assert one.number is other.number
     assert compile_expression(Expr.of("a.s = 'x' OR b.s = 'y' OR a.s = 'y'"), slots(ROW)).strings == ((25, "x"), (26, "y"))
+
+
+TRUTH = nb.types.FunctionType(s.boolean(s.ints, s.flags))
 
 
 @nb.njit(s.INTS(TRUTH, NUMBER, s.floats))
