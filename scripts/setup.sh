@@ -54,4 +54,4 @@ if [ -f src/headrace/kernels/warm.py ]; then
     say "compiling kernels"
     "$venv/bin/python" -m headrace.kernels.warm >&2 || say "not all kernels could be compiled; they will be when they are needed"
 fi
-say "ready"
+say "ready (. .venv/bin/activate puts headrace on your path)"

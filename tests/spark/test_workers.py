@@ -36,6 +36,13 @@ def toy_task(sock, authenticated):
         text = stream.read(read_int(stream)).decode("latin1")
         write_int(os.getpid(), out)
         out.flush()
+        if text.endswith("sent"):
+            workers.broadcasts[1] = "what Spark sends once"
+        if text.endswith("taken"):
+            workers.broadcasts.clear()
+        if text.endswith("start"):
+            os.system("sleep 30 &")
+            os._exit(9)
         if text.endswith("die"):
             os._exit(9)
         if text.endswith("hang"):
@@ -217,6 +224,92 @@ def test_processes_end_with_a_daemon_that_is_killed(tmp_path):
     side.commands.close()
 
 
+def test_a_process_that_has_broadcasts_and_the_connection_they_came_on_stay_together(spark_side):
+    (first, _), (second, _) = spark_side.connect(), spark_side.connect()
+    owner = spark_side.run(first, "q", STATE, 0)
+    assert spark_side.run(second, "q", STATE, 0, "sent") == owner
+    spark_side.settle()
+    assert spark_side.run(first, "q", STATE, 0) != owner
+    assert spark_side.run(second, "q", STATE, 7, "taken") == owner
+    spark_side.settle()
+    assert {spark_side.run(first, "r", STATE, n) for n in range(4)} > {owner}
+
+
+def test_what_has_broadcasts_ends_with_its_connection(spark_side):
+    sock, _ = spark_side.connect()
+    ran = spark_side.run(sock, "q", STATE, 0, "sent")
+    spark_side.settle()
+    sock.close()
+    assert eventually(lambda: not alive(ran))
+
+
+def test_a_connection_ends_with_the_process_that_has_its_broadcasts(spark_side):
+    sock, _ = spark_side.connect()
+    os.kill(spark_side.run(sock, "q", STATE, 0, "sent"), signal.SIGKILL)
+    assert sock.recv(1) == b""
+
+
+def test_a_program_that_a_task_has_started_does_not_keep_the_connection_of_a_dead_one(spark_side):
+    sock, _ = spark_side.connect()
+    spark_side.run(sock, "q", STATE, 0, "start")
+    began = time.monotonic()
+    assert sock.recv(1) == b""
+    assert time.monotonic() - began < 15
+
+
+@pytest.fixture
+def pool(tmp_path, monkeypatch):
+    """A daemon of which every step is taken by hand."""
+    monkeypatch.setattr(workers, "run_task", toy_task)
+    monkeypatch.setattr(signal, "SIGKILL", 0)  # whom it would kill is asked, and lives: nothing here may depend on it
+    with socket.socket(socket.AF_UNIX) as listen:
+        listen.bind(str(tmp_path / "d.sock"))
+        listen.listen()
+        made = workers.Pool(listen, authenticated=True, reuse=True)
+        yield made
+        for process in list(made.processes.values()):
+            made._dismiss(process)
+            os.waitpid(process.pid, 0)
+
+
+def accepted(pool):
+    """Both ends of a new connection."""
+    theirs = socket.socket(socket.AF_UNIX)
+    theirs.settimeout(20)
+    theirs.connect(pool.listen.getsockname())
+    pool.accept()
+    theirs.recv(4)
+    return theirs, next(reversed(pool.connections.values()))
+
+
+def test_what_has_been_killed_gets_no_task_though_it_was_done(pool):
+    (first, ours), (second, other) = accepted(pool), accepted(pool)
+    with first, second:
+        first.sendall(header("q", STATE, 0))
+        pool.begin(ours)
+        killed = next(p for p in pool.processes.values() if p.serves is ours)
+        assert struct.unpack("!i", first.recv(4))[0] == killed.pid
+        Spark.settle()  # that it is done can be read, but has not been
+        pool.kill(ours.pid)
+        pool.end(killed)
+        second.sendall(header("q", STATE, 0))
+        pool.begin(other)
+        assert killed.serves is None
+        assert struct.unpack("!i", second.recv(4))[0] != killed.pid
+
+
+def test_with_traces_of_crashes_every_process_stays_with_its_connection(pool):
+    pool.fixed = True
+    (first, ours), (second, other) = accepted(pool), accepted(pool)
+    with first, second:
+        for sock, connection in ((first, ours), (second, other), (second, other), (first, ours)):
+            sock.sendall(header("q", STATE, 0))
+            pool.begin(connection)
+            assert struct.unpack("!i", sock.recv(4))[0] == connection.pid
+            Spark.settle()
+            pool.end(connection.bound)
+
+
 @pytest.mark.parametrize("cut", [0, 3, 8, 11, 30, 60])
 def test_a_beginning_that_says_too_little_names_no_task(cut):
     whole = header("q", STATE, 5)
@@ -244,6 +337,39 @@ def test_on_spark_a_partition_has_one_process_in_all_batches(spark, tmp_path):
     writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start().awaitTermination()
     assert len({row.batch for row in seen}) > 3
     assert len({(row.partition, row.pid) for row in seen}) == len({row.partition for row in seen}) == 2
+
+
+@pytest.mark.spark
+def test_on_spark_broadcasts_are_there_whoever_runs_a_task(spark):
+    sent = spark.sparkContext.broadcast({"x": 41})
+
+    def with_it(batches):
+        for batch in batches:
+            yield pa.RecordBatch.from_arrays([pa.array([sent.value["x"] + batch.num_rows])], ["n"])
+
+    def without(batches):
+        for batch in batches:
+            yield pa.RecordBatch.from_arrays([pa.array([batch.num_rows])], ["n"])
+
+    for turn in range(8):
+        frame = spark.range(0, 12, 1, 1 + turn % 4)
+        parts = 1 + turn % 4
+        assert sum(row.n for row in frame.mapInArrow(with_it, "n BIGINT").collect()) == 41 * parts + 12
+        assert sum(row.n for row in frame.mapInArrow(without, "n BIGINT").collect()) == 12
+
+
+@pytest.mark.spark
+def test_on_spark_workers_draw_numbers_of_their_own(spark):
+    def draw(batches):
+        import numpy as np
+
+        time.sleep(0.3)  # both at once, so that there are two
+        for _ in batches:
+            yield pa.RecordBatch.from_arrays([pa.array([np.random.random()]), pa.array([os.getpid()])], ["x", "pid"])
+
+    rows = spark.range(0, 2, 1, 2).mapInArrow(draw, "x DOUBLE, pid BIGINT").collect()
+    assert len({row.pid for row in rows}) == 2
+    assert len({row.x for row in rows}) == 2
 
 
 def test_a_task_of_no_stream_has_a_name_too():

@@ -162,7 +162,7 @@ def story(facts: Facts, lost: list[Payment], picture: Path) -> list[str]:
         lines.append(f"{_came(p)}, after those that followed it, and was counted in its place.")
     for p in lost:
         lines.append(f"{_came(p)}, past the DELAY of 2 minutes: it is in late(payments), not lost.")
-    return [*lines, f"Every count was checked against a recount by hand. The picture: {picture}"]
+    return [*lines, f"Every count was checked against a plain recount. The picture: {picture}"]
 
 
 def _came(p: Payment) -> str:

@@ -141,5 +141,5 @@ def story(stolen: list[tuple[int, str]], said: list[Said], picture: Path) -> lis
         f"EMIT CHANGES says so {waits[AT_ONCE]:.1f} minutes after the book has left, and apologises for {sorry} alarms.",
         f"EMIT FINAL waits until no till can object, {waits[SURE]:.1f} minutes, and is never wrong.",
         f"EMIT FINAL IN ORDER USING KSLACK lets every reading wait, {waits[SORTED]:.1f} minutes, and is in order too.",
-        f"All of it was checked against a recount by hand. The picture: {picture}",
+        f"All of it was checked against a plain recount. The picture: {picture}",
     ]

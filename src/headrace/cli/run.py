@@ -53,8 +53,8 @@ def run(
 ) -> None:
     """Run a script: bounded sources to their end, or on and on with --follow.
 
-    A query without INTO prints its rows on standard output: a table on a
-    terminal, JSON lines when piped. Under EMIT CHANGES every row has an [bold]_op[/]:
+    A query without INTO, or INTO a name that nothing reads, prints its rows on
+    standard output: a table on a terminal, JSON lines when piped. Under EMIT CHANGES every row has an [bold]_op[/]:
     + is a row, - takes one back. Progress goes to standard error.
     Ctrl-C ends cleanly; with --checkpoint the next run goes on from there.
 

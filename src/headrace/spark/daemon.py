@@ -40,7 +40,9 @@ def main() -> None:
     gc.collect()
     gc.freeze()  # what is loaded stays: workers share it, and never look through it
     try:
-        Pool(listen, by_path, "SPARK_REUSE_WORKER" in os.environ).serve(commands)
+        # A trace of a crash is looked for under the number that Spark was told.
+        fixed = "PYTHON_FAULTHANDLER_DIR" in os.environ
+        Pool(listen, by_path, "SPARK_REUSE_WORKER" in os.environ, fixed).serve(commands)
     finally:
         if path is not None and os.path.exists(path):
             os.remove(path)

@@ -36,12 +36,14 @@ def existing(path: str, where: str) -> list[str]:
         return sorted(p for p in glob.glob(os.path.join(path, "*")) if _visible(p))
     found = sorted(p for p in glob.glob(path) if _visible(p))
     if not found and not os.path.isdir(os.path.dirname(path) or "."):
-        raise DataError(
-            f"there is no file or directory {path!r}", where=where, hint="check SOURCE FILE; paths are taken from here"
-        )
+        raise DataError(f"there is no file or directory {path!r}", where=where, hint=_looked_from())
     if not found and not glob.has_magic(path):
-        raise DataError(f"there is no file {path!r}", where=where, hint="check SOURCE FILE; paths are taken from here")
+        raise DataError(f"there is no file {path!r}", where=where, hint=_looked_from())
     return found
+
+
+def _looked_from() -> str:
+    return f"check SOURCE FILE; paths are taken from the folder you are in, {os.getcwd()}"
 
 
 def _visible(path: str) -> bool:

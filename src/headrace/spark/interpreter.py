@@ -14,9 +14,9 @@ SCRIPT = Path(__file__).with_name("python.sh")
 
 def choose_interpreter() -> None:
     """Have workers run this Python, unless the user said otherwise: before the JVM starts, which hands its environment down."""
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     os.environ.setdefault("HEADRACE_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_PYTHON", str(SCRIPT) if _can_do_without_zips() else sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", os.environ["PYSPARK_PYTHON"])  # what Spark plans Python sources and sinks with
 
 
 def _can_do_without_zips() -> bool:

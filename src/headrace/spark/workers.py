@@ -14,7 +14,6 @@ import os
 import select
 import signal
 import socket
-import struct
 import sys
 import traceback
 from collections import OrderedDict
@@ -22,6 +21,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, NoReturn
 
+import numpy as np
+from pyspark.core.broadcast import _broadcastRegistry as broadcasts
 from pyspark.daemon import worker as run_task
 from pyspark.serializers import UTF8Deserializer, read_int, write_int
 from pyspark.util import enable_faulthandler
@@ -30,6 +31,7 @@ from pyspark.worker_message import BroadcastInfo
 MOST_OWNERS = 10_000  # tasks that are remembered: partitions of queries, those of queries long gone included
 PEEK = 1 << 16
 DONE = b"d"
+BOUND = b"b"  # done, and Spark counts on this process for the next task on the connection
 
 Task = tuple[str, int, int]  # query, kind of function, partition
 
@@ -41,6 +43,7 @@ class Connection:
     sock: socket.socket
     pid: int
     authenticated: bool
+    bound: Process | None = None  # no other will do: it has the broadcasts that Spark sent here, and sends once
 
 
 @dataclass(eq=False, slots=True)
@@ -50,6 +53,8 @@ class Process:
     pid: int
     link: socket.socket  # connections go there; a byte comes back for each that is free again
     serves: Connection | None = None
+    bound: Connection | None = None
+    doomed: bool = False  # it has been killed, though it may just have said that it is done
     tasks: int = 0  # that would come here
 
 
@@ -60,6 +65,7 @@ class Pool:
     listen: socket.socket
     authenticated: bool  # without asking for a secret
     reuse: bool
+    fixed: bool = False  # every process stays with the connection it was made for
     poller: Any = field(default_factory=select.poll)
     connections: dict[int, Connection] = field(default_factory=dict)  # by descriptor
     processes: dict[int, Process] = field(default_factory=dict)  # by descriptor of the link
@@ -88,32 +94,40 @@ class Pool:
         """Spark wants one more process."""
         sock, _ = self.listen.accept()
         try:
-            pid = self._fork(sock)
+            process = self._fork(sock)
         except OSError as error:
             with sock, sock.makefile("wb") as out:
                 write_int(-error.errno if error.errno else -1, out)  # what is below zero, Spark takes for a failure
             return
         with suppress(OSError), sock.makefile("wb") as out:  # if Spark is gone, its end of the connection says so next
-            write_int(pid, out)
-        self.connections[sock.fileno()] = Connection(sock, pid, self.authenticated)
+            write_int(process.pid, out)
+        connection = Connection(sock, process.pid, self.authenticated)
+        if self.fixed:
+            _bind(connection, process)
+        self.connections[sock.fileno()] = connection
         self.poller.register(sock, select.POLLIN)
 
-    def _fork(self, sock: socket.socket) -> int:
+    def _fork(self, sock: socket.socket) -> Process:
+        """A new process. It has no use for the connection that it is made for until that is lent to it."""
         ours, theirs = socket.socketpair()
         pid = os.fork()
         if pid == 0:
-            self._close_all()
-            ours.close()
-            sock.close()
-            _live(theirs, self.reuse)
+            try:
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                self._close_all(ours, sock)
+                _live(theirs, self.reuse, self.fixed)
+            finally:
+                os._exit(1)  # never back into the daemon's own loop
         theirs.close()
-        self.processes[ours.fileno()] = Process(pid, ours)
+        process = Process(pid, ours)
+        self.processes[ours.fileno()] = process
         self.poller.register(ours, select.POLLIN)
-        return pid
+        return process
 
-    def _close_all(self) -> None:
+    def _close_all(self, *more: socket.socket) -> None:
         """In a new process: what others hold open must end when they do."""
-        self.listen.close()
+        for sock in (self.listen, *more):
+            sock.close()
         for connection in self.connections.values():
             connection.sock.close()
         for process in self.processes.values():
@@ -130,11 +144,11 @@ class Pool:
         except OSError:
             start = b""
         process = self._choose(task_of(start), connection) if start else None
-        self._forget(connection)
         if process is None:
-            connection.sock.close()
+            self._give_up(connection)
             self._trim()
             return
+        self._forget(connection)
         process.serves = connection
         with suppress(OSError):  # it has died: its link says so next
             socket.send_fds(process.link, [bytes([connection.authenticated])], [connection.sock.fileno()])
@@ -142,13 +156,14 @@ class Pool:
 
     def _choose(self, task: Task | None, connection: Connection) -> Process | None:
         """The idle process that had a task last, or the one that has least to do. There is one, unless some have died."""
-        idle = [p for p in self.processes.values() if p.serves is None]
+        if connection.bound is not None:
+            return connection.bound
+        idle = [p for p in self.processes.values() if p.serves is None and p.bound is None and not p.doomed]
         if not idle:
             try:
-                self._fork(connection.sock)
+                idle = [self._fork(connection.sock)]
             except OSError:
                 return None
-            idle = [next(reversed(self.processes.values()))]
         owner = self.owners.pop(task, None) if task is not None else None
         if owner is not None:
             owner.tasks -= 1
@@ -170,13 +185,13 @@ class Pool:
         except OSError:
             said = b""
         connection, process.serves = process.serves, None
-        if said == DONE:
+        if said and connection is not None:
+            _bind(connection, process if said == BOUND else None)
+            self.connections[connection.sock.fileno()] = connection
+            self.poller.register(connection.sock, select.POLLIN)
+        elif not said:
             if connection is not None:
-                self.connections[connection.sock.fileno()] = connection
-                self.poller.register(connection.sock, select.POLLIN)
-        else:
-            if connection is not None:
-                connection.sock.close()  # Spark sees that the task has failed
+                _shut(connection.sock)  # Spark sees that the task has failed
             self._dismiss(process)
         self._trim()
 
@@ -184,20 +199,29 @@ class Pool:
         """Spark gives up a connection, by the number it was told: whoever works on it must stop."""
         for process in list(self.processes.values()):
             if process.serves is not None and process.serves.pid == pid:
+                process.doomed = True
                 with suppress(OSError):
                     os.kill(process.pid, signal.SIGKILL)
                 return
         for connection in list(self.connections.values()):
             if connection.pid == pid:
-                self._forget(connection)
-                connection.sock.close()
+                self._give_up(connection)
         self._trim()
+
+    def _give_up(self, connection: Connection) -> None:
+        """An idle connection is no more. Who is bound to it has broadcasts that nobody would take away again."""
+        self._forget(connection)
+        _shut(connection.sock)
+        process = connection.bound
+        if process is not None:
+            _bind(connection, None)
+            self._dismiss(process)
 
     def _trim(self) -> None:
         """As many processes as connections will do: idle ones go that were made for connections that are gone."""
         served = [p.serves for p in self.processes.values() if p.serves is not None]
         told = {c.pid for c in (*self.connections.values(), *served)}
-        spare = [p for p in self.processes.values() if p.serves is None and p.pid not in told]
+        spare = [p for p in self.processes.values() if p.serves is None and p.bound is None and p.pid not in told]
         for process in spare[: max(0, len(self.processes) - len(told))]:
             self._dismiss(process)
 
@@ -207,12 +231,33 @@ class Pool:
         del self.connections[connection.sock.fileno()]
 
     def _dismiss(self, process: Process) -> None:
-        """Its link ends, and it does."""
+        """Its link ends, and it does; so does a connection for which no other will do."""
         self.poller.unregister(process.link)
         del self.processes[process.link.fileno()]
         process.link.close()
         for task in [t for t, owner in self.owners.items() if owner is process]:
             del self.owners[task]
+        connection = process.bound
+        if connection is not None:
+            _bind(connection, None)
+            if connection.sock.fileno() in self.connections:
+                self._give_up(connection)
+
+
+def _bind(connection: Connection, process: Process | None) -> None:
+    """Have a connection and a process for each other only; None: no longer."""
+    if connection.bound is not None:
+        connection.bound.bound = None
+    connection.bound = process
+    if process is not None:
+        process.bound = connection
+
+
+def _shut(sock: socket.socket) -> None:
+    """Whoever else holds it, what a task has started included."""
+    with suppress(OSError):
+        sock.shutdown(socket.SHUT_RDWR)
+    sock.close()
 
 
 def task_of(start: bytes) -> Task | None:
@@ -228,25 +273,27 @@ def task_of(start: bytes) -> Task | None:
             text.loads(stream)
         BroadcastInfo.from_stream(stream)
         return properties.get("sql.streaming.queryId", ""), read_int(stream), partition
-    except (EOFError, ValueError, KeyError, TypeError, struct.error):
+    except Exception:  # whatever is there, any process can run it
         return None
 
 
-def _live(link: socket.socket, reuse: bool) -> NoReturn:
+def _live(link: socket.socket, reuse: bool, fixed: bool) -> NoReturn:
     """The life of a process: a connection comes, a task is run on it, the connection is free again."""
     code = 0
     try:
+        np.random.seed()  # else all processes would draw the same numbers
         null = os.open(os.devnull, os.O_RDONLY)  # standard input is the daemon's
         os.dup2(null, 0)
         os.close(null)
         with enable_faulthandler():
             while code == 0 and (given := socket.recv_fds(link, 1, 1))[1]:
                 with socket.socket(fileno=given[1][0]) as sock:
+                    sock.set_inheritable(False)  # a program that a task starts must not keep it open
                     code = run_task(sock, given[0] == b"\x01")
                     if code or not reuse:
                         _wait_for_end(sock)
                         break
-                link.sendall(DONE)
+                link.sendall(BOUND if fixed or broadcasts else DONE)
                 gc.collect()
     except BaseException:
         traceback.print_exc()
