@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from headrace.errors import QueryError
 from headrace.kernels import scalars
 from headrace.kernels import signatures as s
-from headrace.operators.compiled import NUMBER, Slot, compile_expression
+from headrace.operators.compiled import Slot, compile_expression
 from headrace.plan.expr import Expr
 from headrace.plan.schema import Schema
 from headrace.testing.scalar import evaluate
@@ -185,6 +185,7 @@ def test_equal_sources_are_compiled_once():
 
 
 TRUTH = nb.types.FunctionType(s.boolean(s.ints, s.flags))
+NUMBER = nb.types.FunctionType(nb.types.Tuple((nb.types.float64, nb.types.boolean))(s.ints, s.flags))
 
 
 @nb.njit(s.INTS(TRUTH, NUMBER, s.floats))

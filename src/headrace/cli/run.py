@@ -54,8 +54,9 @@ def run(
     """Run a script: bounded sources to their end, or on and on with --follow.
 
     A query without INTO, or INTO a name that nothing reads, prints its rows on
-    standard output: a table on a terminal, JSON lines when piped. Under EMIT CHANGES every row has an [bold]_op[/]:
-    + is a row, - takes one back. Progress goes to standard error.
+    standard output: a table on a terminal, JSON lines when piped. Under EMIT
+    CHANGES every row has an [bold]_op[/]: + is a row, - takes one back. Progress goes
+    to standard error.
     Ctrl-C ends cleanly; with --checkpoint the next run goes on from there.
 
     [bold]Examples[/]

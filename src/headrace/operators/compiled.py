@@ -25,12 +25,10 @@ from headrace.operators.scalar_tree import Tree
 from headrace.operators.scalar_types import Kind, Slot, Value
 from headrace.plan.expr import Expr
 
-__all__ = ["NUMBER", "Compiled", "Slot", "all_of", "compile_expression"]
+__all__ = ["Compiled", "Slot", "all_of", "compile_expression"]
 
 _HEAD = "def expression(values, nulls):\n"
 _number_or_null = types.Tuple((types.float64, types.boolean))
-# What a kernel states as the type of an argument that takes such a function; it is compiled once for all of them.
-NUMBER = types.FunctionType(_number_or_null(s.ints, s.flags))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from pyspark import worker  # noqa: F401
 from pyspark.serializers import write_int, write_with_length
 
 from headrace.spark import pack, sink, stateful  # noqa: F401
-from headrace.spark.workers import Pool
+from headrace.spark.pool import Pool
 
 BACKLOG = 1024
 

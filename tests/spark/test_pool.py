@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.serializers import read_int, write_int
 
-from headrace.spark import workers
+from headrace.spark import pool as workers
 
 MAP_ARROW, STATE = 207, 214
 
@@ -86,22 +86,26 @@ class Spark:
         self.settle()
 
 
+def started(folder):
+    """A daemon in a process of its own, and Spark's side of it."""
+    path = str(folder / "d.sock")
+    with socket.socket(socket.AF_UNIX) as listen:
+        listen.bind(path)
+        listen.listen()
+        read, write = os.pipe()
+        daemon = os.fork()
+        if daemon == 0:
+            os.close(write)
+            workers.Pool(listen, authenticated=True, reuse=True).serve(os.fdopen(read, "rb", 0))
+            os._exit(7)
+    os.close(read)
+    return daemon, Spark(path, write)
+
+
 @pytest.fixture
 def spark_side(tmp_path, monkeypatch):
     monkeypatch.setattr(workers, "run_task", toy_task)
-    path = str(tmp_path / "d.sock")
-    listen = socket.socket(socket.AF_UNIX)
-    listen.bind(path)
-    listen.listen()
-    read, write = os.pipe()
-    daemon = os.fork()
-    if daemon == 0:
-        os.close(write)
-        workers.Pool(listen, authenticated=True, reuse=True).serve(os.fdopen(read, "rb", 0))
-        os._exit(7)
-    os.close(read)
-    listen.close()
-    side = Spark(path, write)
+    daemon, side = started(tmp_path)
     yield side
     side.commands.close()
     assert os.waitstatus_to_exitcode(os.waitpid(daemon, 0)[1]) == 7, "Spark closing standard input ends the daemon"
@@ -205,18 +209,7 @@ def test_killing_an_idle_connection_ends_its_process(spark_side):
 
 
 def test_processes_end_with_a_daemon_that_is_killed(tmp_path):
-    path = str(tmp_path / "d.sock")
-    with socket.socket(socket.AF_UNIX) as listen:
-        listen.bind(path)
-        listen.listen()
-        read, write = os.pipe()
-        daemon = os.fork()
-        if daemon == 0:
-            os.close(write)
-            workers.Pool(listen, authenticated=True, reuse=True).serve(os.fdopen(read, "rb", 0))
-            os._exit(7)
-    os.close(read)
-    side = Spark(path, write)
+    daemon, side = started(tmp_path)
     _, told = side.connect()
     os.kill(daemon, signal.SIGKILL)
     os.waitpid(daemon, 0)
