@@ -280,11 +280,10 @@ class _Reports:
     # ---- windows that end by what comes
 
     def segments(self) -> Iterator[Look]:
-        """For every group, its rows cut into windows; a window is told when it has ended."""
+        """For every group, its rows cut into windows; a window is told when it has ended, if a row of it is selected."""
         members: dict[Hashable, list[int]] = {}
         for j, group in enumerate(self.groups):
-            if self.selected[j]:
-                members.setdefault(group, []).append(j)
+            members.setdefault(group, []).append(j)
         found: list[Look] = []
         for group, rows in members.items():
             only = frozenset((group,))

@@ -180,8 +180,9 @@ class Reporting:
         if not len(looks):
             return Said(looks, [])
         metrics = [metric_column(self.stage, m, readings) for m in report.metrics]
-        # A row that came at an instant may not be in a window that lags; and nothing may have come or gone.
-        of = (report.presence,) if isinstance(report.trigger, EveryInstant) else report.moved
+        # A row that came at an instant may not be in a window that lags; a window that has ended may hold only rows that WHERE
+        # drops; and nothing may have come or gone.
+        of = (report.presence,) if isinstance(report.trigger, EveryInstant | OnClose) else report.moved
         if not of:
             return Said(looks, metrics)
         there = np.flatnonzero(sum(readings[tally]["value"] for tally in of) > 0)

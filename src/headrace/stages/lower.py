@@ -199,14 +199,11 @@ class _Lowering:
         flat = flatten(node.input)
         policy = _policy(node)
         # Where rows are counted or measured, the stage must have exactly those that pass the filters below the window.
-        builder = self.builder(
-            flat.streams, route, apart=(policy, flat.predicates, node.where if policy == "segments" else None) if policy else None
-        )
+        builder = self.builder(flat.streams, route, apart=(policy, flat.predicates) if policy else None)
         below = builder.masks(flat.predicates)
         masks = builder.masks((*flat.predicates, *((flat.rewrite(node.where),) if node.where else ())))
         keys = tuple(flat.rewrite(e) for _, e in node.keys)
         if isinstance(node.window, SEGMENTS):
-            below = masks  # a row that is in no group neither begins a window nor ends one
             names = node.window.expr.columns if isinstance(node.window, DeltaWindow) else ()
             group = builder.segments(keys, node.window, {n.lower(): flat.rewrite(Expr.column(n)) for n in names})
         else:
