@@ -7,6 +7,8 @@ VENV  := .venv
 BIN   := $(VENV)/bin
 STAMP := $(VENV)/.headrace-setup
 RUN   := scripts/with-java.sh
+# What needs no Spark runs beside what does (see tests/conftest.py).
+BESIDE := -n 2 --dist loadgroup --no-loadscope-reorder
 
 help: ## Show this help
 	@echo "Headrace: exact continuous queries over streams that arrive out of order."
@@ -23,7 +25,7 @@ demo: $(STAMP) ## Catch a card fraud that hopping windows miss; leaves a picture
 	@$(RUN) $(BIN)/headrace demo
 
 test: lint ## All checks: ruff, mypy, and every test
-	$(RUN) $(BIN)/pytest $(ARGS)
+	$(RUN) $(BIN)/pytest $(BESIDE) $(ARGS)
 
 lint: $(STAMP) ## ruff and mypy only
 	$(BIN)/ruff check .
