@@ -53,18 +53,30 @@ class Run:
 
 
 class ChunkCache:
-    """The most recently used decoded chunks of all buckets of a process; `size` bounds their number."""
+    """The most recently used decoded chunks of all buckets of a process; `size` bounds their number.
+
+    A miss is a chunk that the batch waits for while it is read and decoded, a hit one that it asks for and need not wait for.
+    A chunk is loaded ahead in the batch itself, so that is waited for too: a miss, and who then asks first is not counted again.
+    """
 
     def __init__(self, size: int = 256) -> None:
         """An empty cache."""
         self.size, self.hits, self.misses = size, 0, 0
         self._chunks: OrderedDict[Hashable, tuple[np.ndarray, list[np.ndarray]]] = OrderedDict()
+        self._ahead: set[Hashable] = set()  # loaded before anybody asked for them
 
-    def find(self, key: Hashable) -> tuple[np.ndarray, list[np.ndarray]] | None:
-        """A decoded chunk, if it is there."""
+    def find(self, key: Hashable, *, ahead: bool = False) -> tuple[np.ndarray, list[np.ndarray]] | None:
+        """A decoded chunk, if it is there; it is counted how it was found."""
         found = self._chunks.get(key)
-        if found is not None:
-            self._chunks.move_to_end(key)
+        if found is None:
+            self.misses += 1
+            if ahead:
+                self._ahead.add(key)
+            return None
+        self._chunks.move_to_end(key)
+        if not ahead:
+            self.hits += key not in self._ahead
+            self._ahead.discard(key)
         return found
 
     def keep(self, key: Hashable, chunk: tuple[np.ndarray, list[np.ndarray]]) -> None:
@@ -72,11 +84,12 @@ class ChunkCache:
         if self.size > 0:
             self._chunks[key] = chunk
             while len(self._chunks) > self.size:
-                self._chunks.popitem(last=False)
+                self._ahead.discard(self._chunks.popitem(last=False)[0])
 
     def forget(self, key: Hashable) -> None:
         """Drop a chunk that is gone."""
         self._chunks.pop(key, None)
+        self._ahead.discard(key)
 
 
 class Reservoir:
@@ -128,10 +141,7 @@ class Reservoir:
         """A decoded chunk by its place in the index."""
         chunk = self.first_chunk + index
         key = (self.owner, chunk)
-        found = self.cache.find(key)
-        if not ahead:
-            self.cache.hits += found is not None
-            self.cache.misses += found is None
+        found = self.cache.find(key, ahead=ahead)
         if found is None:
             data = self.store.get(chunk)
             if data is None:
