@@ -17,6 +17,7 @@ from .report import Result, Target, machine, save_json, target_table
 HERE = Path(__file__).resolve().parent
 DATA = HERE / ".data"
 RESULTS = HERE / "results"
+QUICK_ROWS = 4_000
 NAMED_AFTER_BENCHMARK = Path()  # `--json` without a file
 
 
@@ -24,7 +25,7 @@ def parser(name: str, description: str, rows: int | None = None) -> argparse.Arg
     options = argparse.ArgumentParser(prog=f"headrace bench {name}", description=description)
     options.set_defaults(benchmark=name)
     if rows is not None:
-        options.add_argument("--rows", type=int, help=f"payments (default {rows:,}; with --quick a twentieth)")
+        options.add_argument("--rows", type=int, help=f"payments (default {rows:,}; with --quick {QUICK_ROWS:,})")
         options.set_defaults(standard_rows=rows)
     for flag, kind in (("--json", "json"), ("--plot", "png")):
         options.add_argument(
@@ -38,7 +39,12 @@ def parser(name: str, description: str, rows: int | None = None) -> argparse.Arg
 def rows_of(options: argparse.Namespace) -> int:
     if options.rows is not None:
         return int(options.rows)
-    return int(options.standard_rows) // (20 if options.quick else 1)
+    return QUICK_ROWS if options.quick else int(options.standard_rows)
+
+
+def files_of(options: argparse.Namespace) -> int:
+    """Files, so micro-batches, of a stream."""
+    return 2 if options.quick else 10
 
 
 def file_for(options: argparse.Namespace, ending: str) -> Path:

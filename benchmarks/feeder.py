@@ -117,4 +117,6 @@ def _watch(query: StreamingQuery, feeder: Feeder) -> list[dict]:
         kept.update({p["batchId"]: p for p in query.recentProgress if p["numInputRows"] > 0})
         if time.monotonic() < warm:
             skip = max(kept, default=-1)
+    query.processAllAvailable()
+    kept.update({p["batchId"]: p for p in query.recentProgress if p["numInputRows"] > 0})
     return [p for number, p in sorted(kept.items()) if number > skip]

@@ -74,18 +74,18 @@ def main(options: argparse.Namespace) -> None:
 
 def calls(log: command.Log, options: argparse.Namespace, delay: int) -> Result:
     """Enough history that events leave both windows, some calls that do not count, then those that do."""
-    rows, measured = command.rows_of(options), 2_000 if options.quick else options.calls
-    history = rows - rows % HISTORY_BATCH
+    rows, (warm_up, measured) = command.rows_of(options), (50, 200) if options.quick else (options.warm_up, options.calls)
+    history = rows - rows % min(rows, HISTORY_BATCH)
     spec = Payments(
-        rows=history + options.warm_up + measured, cards=options.cards, events_per_second=history / 5_000.0,
+        rows=history + warm_up + measured, cards=options.cards, events_per_second=history / 5_000.0,
         late_share=0.1 if delay else 0.0, late_max_seconds=float(delay),
     )  # fmt: skip
     processor = TaskProcessor(lower(parse_script(SCRIPT.format(delay))).stages[0], MemoryStore())
     feed = Feed(processor, table(spec))
     for start in range(0, history, HISTORY_BATCH):
-        processor.process(*feed.cut(start, start + HISTORY_BATCH))
+        processor.process(*feed.cut(start, min(start + HISTORY_BATCH, history)))
     events = [feed.cut(i, i + 1) for i in range(history, spec.rows)]
-    taken = timed(processor, events)[options.warm_up :]
+    taken = timed(processor, events)[warm_up:]
     result = as_result(taken, delay, len(processor.zone))
     log.say(f"{result.name}: median {result.details['median_us']:.0f} µs")
     return result
@@ -130,9 +130,13 @@ def calls_table(results: list[Result], title: str) -> Table:
     return table_
 
 
+def arguments() -> argparse.ArgumentParser:
+    options = command.parser("one_event", __doc__.splitlines()[0], rows=1_000_000)
+    options.add_argument("--cards", type=int, default=100_000)
+    options.add_argument("--calls", type=int, default=20_000, help="calls that are timed")
+    options.add_argument("--warm-up", type=int, default=2_000, help="calls before them")
+    return options
+
+
 if __name__ == "__main__":
-    arguments = command.parser("one_event", __doc__.splitlines()[0], rows=1_000_000)
-    arguments.add_argument("--cards", type=int, default=100_000)
-    arguments.add_argument("--calls", type=int, default=20_000, help="calls that are timed")
-    arguments.add_argument("--warm-up", type=int, default=2_000, help="calls before them")
-    main(arguments.parse_args())
+    main(arguments().parse_args())

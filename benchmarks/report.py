@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import re
@@ -16,6 +17,10 @@ from typing import Any
 from rich.table import Table
 
 
+class NotMeasured(RuntimeError):
+    """A figure that could not be measured. Nought would look like one that was."""
+
+
 @dataclass(frozen=True)
 class Result:
     """One engine, one question. `seconds` leaves out starting a JVM or a session."""
@@ -24,6 +29,14 @@ class Result:
     rows: int
     seconds: float
     details: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """A rate needs rows and a time; only of a run that was stopped there may be none."""
+        if "unfinished_after" not in self.details and not (self.rows > 0 and 0.0 < self.seconds < math.inf):
+            raise NotMeasured(f"{self.name}: {self.rows} rows in {self.seconds} s are no measurement")
+        for name, value in self.details.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise NotMeasured(f"{self.name}: {name} is {value}")
 
     @property
     def events_per_second(self) -> float:
@@ -53,6 +66,12 @@ class Target:
     bound: float
     at_least: bool = True
     unit: str = "x"
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.value < math.inf:
+            raise NotMeasured(
+                f"{self.name}: {self.value} {self.unit} is no measurement, so the target was neither met nor missed"
+            )
 
     @property
     def met(self) -> bool:
@@ -106,7 +125,7 @@ def save_json(results: Sequence[Result], where: Mapping[str, Any], path: Path, t
         "targets": [t.as_dict() for t in targets],
         "results": [r.as_dict() for r in results],
     }
-    path.write_text(json.dumps(document, indent=2) + "\n")
+    path.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n")
 
 
 def unfinished(result: Result) -> str | None:

@@ -27,13 +27,13 @@ WARM_UP_SHARE = 0.4  # of the rows of a slow rival: the JVM compiles what is hot
 
 def main(options: argparse.Namespace) -> None:
     log = command.Log()
-    spec = Payments(rows=command.rows_of(options), files=10, cards=options.cards)
+    spec = Payments(rows=command.rows_of(options), files=command.files_of(options), cards=options.cards)
     spark = engine.session()
     fast: list[tuple[Payments, Run]] = [(spec, engine.sliding), (spec, spark_native.group_by), (late(spec), sliding_late)]
     results = [
-        *in_turn(log, spark, fast, options.rounds),
-        once(log, spark, spec.shrink(spec.rows // options.hop_shrink), spark_native.hopping),
-        once(log, spark, spec.shrink(spec.rows // options.recompute_shrink), spark_native.recompute),
+        *in_turn(log, spark, fast, options.rounds, options.quick),
+        once(log, spark, spec.shrink(spec.rows // options.hop_shrink), spark_native.hopping, options.quick),
+        once(log, spark, spec.shrink(spec.rows // options.recompute_shrink), spark_native.recompute, options.quick),
     ]
     spark.stop()
     results[1:1] = [] if options.no_flink else flink(log, spec)
@@ -54,10 +54,11 @@ def sliding_late(spark: SparkSession, data: Path) -> Result:
     return engine.sliding(spark, data, delay_seconds=10.0, name=LATE)
 
 
-def once(log: command.Log, spark: SparkSession, spec: Payments, run: Run) -> Result:
+def once(log: command.Log, spark: SparkSession, spec: Payments, run: Run, quick: bool) -> Result:
     """A slow rival: a shorter run of the same kind first, untimed."""
     short = replace(spec.shrink(max(int(spec.rows * WARM_UP_SHARE), 10)), files=4)
-    run(spark, ensure(short, command.DATA))
+    if not quick:
+        run(spark, ensure(short, command.DATA))
     return said(log, run(spark, ensure(spec, command.DATA)))
 
 

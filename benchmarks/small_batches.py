@@ -54,7 +54,7 @@ def main(options: argparse.Namespace) -> None:
 
 
 def trickle_of(options: argparse.Namespace) -> Trickle:
-    seconds = (15.0, 15.0) if options.quick else (options.warm_up, options.measured)
+    seconds = (0.0, 1.0) if options.quick else (options.warm_up, options.measured)
     return Trickle(options.rate, options.interval, *seconds)
 
 
@@ -86,13 +86,17 @@ def times_table(results: list[Result], title: str) -> Table:
     return table
 
 
-if __name__ == "__main__":
-    arguments = command.parser("small_batches", __doc__.splitlines()[0])
-    arguments.add_argument("--rate", type=float, default=500.0, help="events per second")
-    arguments.add_argument("--interval", type=float, default=0.5, help="seconds between files")
-    arguments.add_argument("--warm-up", type=float, default=20.0, help="seconds before it counts")
-    arguments.add_argument("--measured", type=float, default=40.0, help="seconds that count")
-    arguments.add_argument(
+def arguments() -> argparse.ArgumentParser:
+    options = command.parser("small_batches", __doc__.splitlines()[0])
+    options.add_argument("--rate", type=float, default=500.0, help="events per second")
+    options.add_argument("--interval", type=float, default=0.5, help="seconds between files")
+    options.add_argument("--warm-up", type=float, default=20.0, help="seconds before it counts")
+    options.add_argument("--measured", type=float, default=40.0, help="seconds that count")
+    options.add_argument(
         "--rounds", type=int, default=2, help="each engine so often, in turn, after one round that does not count"
     )
-    main(arguments.parse_args())
+    return options
+
+
+if __name__ == "__main__":
+    main(arguments().parse_args())

@@ -16,8 +16,8 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from . import engine
-from .command import DATA, Log
+from . import command, engine
+from .command import Log
 from .payments import Payments, ensure
 from .report import Result, Target
 from .rivals.spark_native import run_to_end
@@ -40,19 +40,19 @@ class Point:
     spec: Payments
 
 
-def points(rows: int, cards: int, streams: Sequence[str] = STREAMS) -> Iterator[Point]:
+def points(rows: int, cards: int, streams: Sequence[str] = STREAMS, files: int = FILES) -> Iterator[Point]:
     for stream in streams:
         for window, seconds in SIZES.items():
             span = {"one stream": YEARS_2, "same share": 2.0 * seconds, "same pace": rows / 1_000.0}[stream]
-            yield Point(stream, window, seconds, Payments(rows, FILES, cards, events_per_second=rows / span))
+            yield Point(stream, window, seconds, Payments(rows, files, cards, events_per_second=rows / span))
 
 
-def measure(log: Log, all_points: Sequence[Point], repeat: int) -> list[Result]:
+def measure(log: Log, all_points: Sequence[Point], repeat: int, quick: bool = False) -> list[Result]:
     """Repeats lie as far apart as they can, so that a slow minute of the machine does not hit one window alone.
 
     The first runs do not count: the JVM, which all runs share, compiles in them.
     """
-    for point in all_points[:WARM_UPS]:
+    for point in [] if quick else all_points[:WARM_UPS]:
         measure_one(point)
     runs: dict[Point, list[Result]] = {p: [] for p in all_points}
     for _ in range(repeat):
@@ -65,7 +65,7 @@ def measure(log: Log, all_points: Sequence[Point], repeat: int) -> list[Result]:
 
 
 def measure_one(point: Point) -> Result:
-    data = ensure(point.spec, DATA)
+    data = ensure(point.spec, command.DATA)
     spark = engine.session()
     try:
         frame = engine.results(spark, engine.script(data, engine.sum_and_count(f"{point.seconds} SECONDS")))
@@ -73,8 +73,9 @@ def measure_one(point: Point) -> Result:
             run = run_to_end(point.window, frame, "append")
     finally:
         spark.stop()
-    rows = point.spec.rows // FILES * (FILES // 2)
-    seconds = sum(run.details["batch_ms"][FILES // 2 :]) / 1000.0
+    files = point.spec.files
+    rows = point.spec.rows // files * (files // 2)
+    seconds = sum(run.details["batch_ms"][files // 2 :]) / 1000.0
     memory = {"largest_worker_mib": watch.memory.largest, "all_workers_mib": watch.memory.total}
     return Result(f"{point.stream}, {point.window}", rows, seconds, {**memory, "batch_ms": run.details["batch_ms"]})
 

@@ -21,16 +21,18 @@ def main(options: argparse.Namespace) -> None:
     counts: list[Result] = []
     kinds: list[Result] = []
     if "sizes" in options.parts:
-        points = list(window_sizes.points(command.rows_of(options), options.cards, options.streams))
-        sizes = window_sizes.measure(log, points, 1 if options.quick else options.repeat)
+        points = list(window_sizes.points(command.rows_of(options), options.cards, options.streams, command.files_of(options)))
+        if options.quick:  # the shortest window and the longest
+            points = [points[0], points[len(window_sizes.SIZES) - 1]]
+        sizes = window_sizes.measure(log, points, 1 if options.quick else options.repeat, options.quick)
     if "counts" in options.parts:
-        rows = options.count_rows or COUNT_ROWS // (20 if options.quick else 1)
-        counts = window_counts.measure(log, rows, options.cards, options.caches)
+        rows = options.count_rows or (window_counts.QUICK_ROWS if options.quick else COUNT_ROWS)
+        counts = window_counts.measure(log, rows, options.cards, options.caches, options.quick)
     if "kinds" in options.parts:
-        kinds = window_kinds.measure(log, command.rows_of(options), options.cards, options.hop_shrink)
+        kinds = window_kinds.measure(log, command.rows_of(options), options.cards, options.hop_shrink, options.quick)
     shared: list[Result] = []
     if "shared" in options.parts:
-        shared = window_shared.measure(log, command.rows_of(options), options.shared_cards, options.looks)
+        shared = window_shared.measure(log, command.rows_of(options), options.shared_cards, options.looks, options.quick)
     plot = command.file_for(options, "png")
     draw(sizes, counts, plot)
     targets = window_sizes.targets(sizes) + window_counts.targets(counts) + window_kinds.targets(kinds)
@@ -117,21 +119,25 @@ def draw(sizes: Sequence[Result], counts: Sequence[Result], path: Path) -> None:
         report.save_lines(points, ("iterators per bucket", "events/s"), "windows that share neither end", where)
 
 
-if __name__ == "__main__":
-    arguments = command.parser("windows", __doc__.splitlines()[0], rows=4_000_000)
-    arguments.add_argument("--cards", type=int, default=100_000)
-    arguments.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
-    arguments.add_argument("--streams", nargs="+", choices=window_sizes.STREAMS, default=window_sizes.STREAMS)
-    arguments.add_argument("--repeat", type=int, default=3, help="runs of each window size; the fastest counts")
-    arguments.add_argument("--hop-shrink", type=int, default=4, help="hopping windows get one in so many rows")
-    arguments.add_argument("--count-rows", type=int, help=f"payments for each number of windows (default {COUNT_ROWS:,})")
-    arguments.add_argument(
+def arguments() -> argparse.ArgumentParser:
+    options = command.parser("windows", __doc__.splitlines()[0], rows=4_000_000)
+    options.add_argument("--cards", type=int, default=100_000)
+    options.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    options.add_argument("--streams", nargs="+", choices=window_sizes.STREAMS, default=window_sizes.STREAMS)
+    options.add_argument("--repeat", type=int, default=3, help="runs of each window size; the fastest counts")
+    options.add_argument("--hop-shrink", type=int, default=4, help="hopping windows get one in so many rows")
+    options.add_argument("--count-rows", type=int, help=f"payments for each number of windows (default {COUNT_ROWS:,})")
+    options.add_argument(
         "--caches", type=int, nargs="+", default=window_counts.CACHES, help="chunks that a worker keeps decoded (default 256 32)"
     )
-    arguments.add_argument(
+    options.add_argument(
         "--shared-cards", type=int, nargs="+", default=window_shared.CARDS, help="cards that windows share looks at"
     )
-    arguments.add_argument(
+    options.add_argument(
         "--looks", nargs="+", choices=window_shared.KINDS, default=window_shared.KINDS, help="what looks at them"
     )
-    main(arguments.parse_args())
+    return options
+
+
+if __name__ == "__main__":
+    main(arguments().parse_args())

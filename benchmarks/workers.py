@@ -8,8 +8,12 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+from headrace.spark.session import LOCAL
+
+from .report import NotMeasured
+
 MIB = 1024.0
-WORKER = b"pyspark.daemon"
+DAEMONS = (b"pyspark.daemon", LOCAL["spark.python.daemon.module"].encode())  # of an ordinary session, and of ours
 
 
 @dataclass
@@ -40,10 +44,13 @@ class Watch(threading.Thread):
         self.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, failed: object, *_: object) -> None:
         self._halt.set()
         self.join()
         self.look()
+        if failed is None and not self.memory.largest > 0.0:
+            names = " or ".join(name.decode() for name in DAEMONS)
+            raise NotMeasured(f"no Python worker was seen below process {os.getpid()}: none is called {names}")
 
 
 def workers() -> list[int]:
@@ -67,9 +74,10 @@ def _below(pid: int, parents: dict[int, int]) -> bool:
 
 def _is_daemon(pid: int) -> bool:
     try:
-        return WORKER in Path(f"/proc/{pid}/cmdline").read_bytes()
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return False
+    return any(name in words for name in DAEMONS)
 
 
 def _memory(pid: int) -> tuple[float, float] | None:

@@ -26,8 +26,12 @@ def main(options: argparse.Namespace) -> None:
     report({"engine": "flink", "query": "hop", **sizes, **result})
 
 
+def arguments() -> argparse.ArgumentParser:
+    options = parser(__doc__.splitlines()[0])
+    options.add_argument("--minutes", type=int, default=60)
+    options.add_argument("--hop-seconds", type=int, default=60)
+    return options
+
+
 if __name__ == "__main__":
-    arguments = parser(__doc__.splitlines()[0])
-    arguments.add_argument("--minutes", type=int, default=60)
-    arguments.add_argument("--hop-seconds", type=int, default=60)
-    main(arguments.parse_args())
+    main(arguments().parse_args())

@@ -27,9 +27,13 @@ def main(options: argparse.Namespace) -> None:
     report({"engine": "flink", "query": "match_recognize", "minutes": options.minutes, **result})
 
 
+def arguments() -> argparse.ArgumentParser:
+    options = parser(__doc__.splitlines()[0])
+    options.add_argument("--minutes", type=int, default=60)
+    options.add_argument("--begins", required=True, help="what A is, over A")
+    options.add_argument("--ends", required=True, help="what D is, over D")
+    return options
+
+
 if __name__ == "__main__":
-    arguments = parser(__doc__.splitlines()[0])
-    arguments.add_argument("--minutes", type=int, default=60)
-    arguments.add_argument("--begins", required=True, help="what A is, over A")
-    arguments.add_argument("--ends", required=True, help="what D is, over D")
-    main(arguments.parse_args())
+    main(arguments().parse_args())

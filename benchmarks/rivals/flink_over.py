@@ -25,7 +25,11 @@ def main(options: argparse.Namespace) -> None:
     report({"engine": "flink", "query": "over", "minutes": options.minutes, **result})
 
 
+def arguments() -> argparse.ArgumentParser:
+    options = parser(__doc__.splitlines()[0])
+    options.add_argument("--minutes", type=int, default=60)
+    return options
+
+
 if __name__ == "__main__":
-    arguments = parser(__doc__.splitlines()[0])
-    arguments.add_argument("--minutes", type=int, default=60)
-    main(arguments.parse_args())
+    main(arguments().parse_args())

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from benchmarks.feeder import Trickle, measure_batches
 from benchmarks.payments import SPARK_DDL
-from benchmarks.report import Result
+from benchmarks.report import NotMeasured, Result
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -69,7 +69,10 @@ def run_to_end(name: str, results: DataFrame, mode: str, limit: float | None = N
         ended = query.awaitTermination(limit) if limit is not None else (query.awaitTermination(), True)[1]
         seconds = time.perf_counter() - begin
         query.stop()
-        batches = [p for p in query.recentProgress if p["numInputRows"] > 0]
+        reports = query.recentProgress
+        batches = [p for p in reports if p["numInputRows"] > 0]
+    if reports and reports[0]["batchId"] > 0:
+        raise NotMeasured(f"{name}: Spark keeps the last {len(reports)} reports only, and this run had more micro-batches")
     if not ended:
         details = {**details, "unfinished_after": limit}
     rows = sum(p["numInputRows"] for p in batches)
