@@ -7,7 +7,6 @@ not there; a stand-in takes its place, which parses what it is given with the ar
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import json
 import signal
 import sys
@@ -24,7 +23,7 @@ from headrace.cli.bench import benchmarks
 from headrace.spark.session import LOCAL
 
 FOLDER = Path(command.__file__).parent
-# `versions` compares checkouts in processes of their own: test_bench_versions.py. `first_result` starts sessions: it is timed as such.
+# `versions` compares checkouts (test_bench_versions.py); `first_result` starts a session each time, which is what it measures.
 ELSEWHERE = {"versions", "first_result"}
 QUICK = ("sliding", "hops", "windows", "small_batches", "one_event", "patterns")
 
@@ -50,10 +49,7 @@ class StandIn:
 
     def run(self, env: object, script: str, arguments: dict[str, object], timeout: float = 0.0) -> dict[str, Any]:
         name = script.removesuffix(".py")
-        spec = importlib.util.spec_from_file_location(name, FOLDER / "rivals" / script)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        module = importlib.import_module(name)
         words = [w for key, value in arguments.items() for w in (f"--{key.replace('_', '-')}", str(value))]
         options = module.arguments().parse_args(["--jars", "none", *words])
         rows = sum(pq.ParquetFile(path).metadata.num_rows for path in Path(options.data).glob("*.parquet"))
