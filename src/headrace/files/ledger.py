@@ -1,0 +1,145 @@
+"""What has been spooled of every file: read from the names of chunks, and from what was noted before chunks were deleted."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from headrace.files.chunks import CUT, Chunk, escape, unescape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from headrace.files.contents import Packed, Plain
+
+NOTED = "_noted.json"
+
+
+class Storage(Protocol):
+    """Where chunks lie. Who lists a folder sees all of a file or nothing."""
+
+    def names(self, folder: str) -> list[str]:
+        """What lies in a folder, in order."""
+
+    def read(self, path: str) -> bytes | None:
+        """A small file; None if there is none."""
+
+    def write(self, path: str, data: bytes) -> None:
+        """Put one line in the place of what was there."""
+
+    def add(self, path: str, data: bytes) -> None:
+        """Write a file under a new name."""
+
+    def delete(self, path: str) -> None:
+        """Remove a file."""
+
+
+@dataclass(slots=True)
+class Followed:
+    """A file that is followed: which it is, and how far it has been read."""
+
+    seen: int
+    device: int
+    inode: int
+    first_path: str  # where it was first seen
+    offset: int = 0
+    line: int = 0
+    head: str = ""
+    tail: str = ""
+    taken: int = 0
+    gone: bool = False  # and whoever asked has been told so
+    path: str = ""  # where it is, or was last
+    # From here on only what is known now.
+    size: int = -1
+    changed: int = -1  # its time of modification
+    last: bytes = b""  # those before the place up to which it has been read
+    header: bytes | None = None
+    content: Plain | Packed | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        """It is where it was first seen, until that is known better."""
+        self.path = self.path or self.first_path
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """What the file system knows it by."""
+        return self.device, self.inode
+
+    @property
+    def rotated(self) -> bool:
+        """Whether it has another name than the one it was seen under first."""
+        return self.path != self.first_path
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self.content is not None:
+            self.content.close()
+            self.content = None
+
+
+class Ledger:
+    """The folder of chunks."""
+
+    def __init__(self, storage: Storage, folder: str, base: str) -> None:
+        """What earlier runs have left; a chunk that was not finished is dropped. Paths in names begin at `base`."""
+        self.storage, self.folder, self.base = storage, folder, base
+        self.files: dict[int, Followed] = {}
+        self.chunks: dict[str, int] = {}  # those that lie there, and how long they are
+        noted = storage.read(f"{folder}/{NOTED}")
+        if noted is not None:
+            for row in json.loads(noted)["files"]:
+                self.files[row[0]] = Followed(*row)
+        for name in storage.names(folder):
+            chunk = Chunk.parse(name)
+            if chunk is not None:
+                self._count(chunk)
+            elif name.startswith(".") and Chunk.parse(name[1:].rsplit(".", 2)[0]) is not None:
+                storage.delete(f"{folder}/{name}")
+        self.files = dict(sorted(self.files.items()))
+
+    @property
+    def last_seen(self) -> int:
+        """The number of the file that was seen last."""
+        return max(self.files, default=0)
+
+    def _count(self, chunk: Chunk) -> None:
+        self.chunks[chunk.name] = chunk.length
+        file = self.files.get(chunk.seen)
+        if file is None:
+            path = os.path.join(self.base, unescape(chunk.path))
+            file = self.files[chunk.seen] = Followed(chunk.seen, chunk.device, chunk.inode, path)
+        if chunk.end > file.offset:
+            file.offset, file.head, file.tail, file.taken = chunk.end, chunk.head, chunk.tail, chunk.taken
+            file.device, file.inode = chunk.device, chunk.inode
+            file.line = chunk.line + chunk.lines
+
+    def name_of(self, file: Followed) -> str:
+        """A file as chunks call it. A name that is too long for theirs is noted before there are any."""
+        name = escape(os.path.relpath(file.first_path, self.base))
+        if name.startswith(CUT) and not file.offset:
+            self.note()
+        return name
+
+    def publish(self, chunk: Chunk, data: bytes) -> None:
+        """A chunk, all of it or nothing."""
+        self.storage.add(f"{self.folder}/{chunk.name}", data)
+        self.chunks[chunk.name] = chunk.length
+
+    def forget(self, done: Iterable[str]) -> None:
+        """Delete chunks that have been read by whoever they are for. What their names say is noted first."""
+        gone = [name for name in done if name in self.chunks]
+        if gone:
+            self.note()
+        for name in gone:
+            self.storage.delete(f"{self.folder}/{name}")
+            del self.chunks[name]
+
+    def note(self) -> None:
+        """What names of chunks do not say: what became of files since, and of chunks that are to be deleted."""
+        rows = [
+            [f.seen, f.device, f.inode, f.first_path, f.offset, f.line, f.head, f.tail, f.taken, f.gone, f.path]
+            for f in self.files.values()
+        ]  # fmt: skip
+        self.storage.write(f"{self.folder}/{NOTED}", json.dumps({"files": rows}).encode() + b"\n")
