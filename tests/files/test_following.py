@@ -21,6 +21,7 @@ from headrace.files.chunks import Chunk, unescape
 from headrace.files.contents import Plain
 from headrace.files.following import Follower, Kind
 from headrace.files.identity import is_same
+from headrace.files.origin import Origin, origin_of
 from headrace.files.records import whole
 
 HEADER = b"id,text\n"
@@ -486,6 +487,8 @@ def test_names_say_what_they_are_made_of():
     chunk = Chunk(1, 2, 3, 4, 5, 6, 7, "0123abcd", "deadbeef", "a~b_20c.csv", "csv", 8)
     assert Chunk.parse(chunk.name) == chunk
     assert Chunk.parse("000000000012.txt") is None
+    assert origin_of(f"/spool/p/{chunk.name}") == Origin("a/b c.csv", 7, 1, 4)
+    assert origin_of("/in/a.csv") is None
 
 
 @pytest.mark.parametrize(

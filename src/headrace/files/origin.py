@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+
+from headrace.files.chunks import Chunk, unescape
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,5 +20,5 @@ class Origin:
 
 def origin_of(path: str) -> Origin | None:
     """The origin of a file, by its path; None for a file that is its own."""
-    del path
-    return None
+    chunk = Chunk.parse(os.path.basename(path))
+    return None if chunk is None else Origin(unescape(chunk.path), chunk.line + 1, chunk.seen, chunk.offset)
