@@ -9,12 +9,34 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from headrace.errors import DataError, HeadraceError, InternalError, QueryError, StateError
+from headrace.errors import (
+    DataError,
+    HeadraceError,
+    InternalError,
+    NotEnded,
+    QueryError,
+    SetupError,
+    SourceError,
+    SparkFailure,
+    StateError,
+    SystemFailure,
+)
 
 if TYPE_CHECKING:
     from headrace.api import *  # noqa: F403
 
-__all__ = ["DataError", "HeadraceError", "InternalError", "QueryError", "StateError"]
+__all__ = [
+    "DataError",
+    "HeadraceError",
+    "InternalError",
+    "NotEnded",
+    "QueryError",
+    "SetupError",
+    "SourceError",
+    "SparkFailure",
+    "StateError",
+    "SystemFailure",
+]
 
 
 def __getattr__(name: str) -> object:

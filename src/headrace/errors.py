@@ -38,8 +38,28 @@ class DataError(HeadraceError):
     """The input data, a source or a sink is not what the query declared."""
 
 
+class SourceError(DataError):
+    """A source cannot be read: a file is gone, damaged or forbidden, a socket refuses."""
+
+
 class StateError(HeadraceError):
-    """A checkpoint belongs to another query or version, or cannot be read."""
+    """A checkpoint belongs to another query or version, is in use, or cannot be read."""
+
+
+class SystemFailure(HeadraceError):
+    """The machine under a query failed it: disk, permission, port, memory, a process that was killed."""
+
+
+class SetupError(HeadraceError):
+    """Java, or the Python of Spark's workers, is missing or not what Headrace needs."""
+
+
+class SparkFailure(HeadraceError):
+    """Spark stopped the query, for a reason that Headrace has no words of its own for."""
+
+
+class NotEnded(HeadraceError, TimeoutError):
+    """A run was waited for, and goes on."""
 
 
 class InternalError(HeadraceError):

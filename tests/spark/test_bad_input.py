@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from case_driver import FIRST_WRITTEN, read_sink
 
-from headrace.errors import DataError, QueryError, StateError
+from headrace.errors import DataError, QueryError, SourceError, StateError, SystemFailure
 from headrace.spark.run import start_run
 from headrace.sql import SqlError, parse_script
 
@@ -223,7 +223,7 @@ def test_a_socket_that_goes_away_keeps_what_it_sent(spark, tmp_path):
 def test_a_socket_that_nobody_listens_on(spark, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    with pytest.raises(DataError, match=f"cannot connect to 127.0.0.1:{port}"):
+    with pytest.raises(SourceError, match=f"cannot connect to 127.0.0.1:{port}"):
         start(spark, HOST.replace("PORT", str(port)), tmp_path).wait(120)
 
 
@@ -257,7 +257,7 @@ def test_a_full_disk(spark, tmp_path, small_disk):
         "CREATE STREAM p (at TIMESTAMP, id INT) SOURCE FILE('{}/in') TIMESTAMP BY at DELAY 10 MINUTES;"
         "SELECT id, COUNT(*) AS n FROM p [UNBOUNDED] EMIT CHANGES INTO FILE('DISK/out')"
     ).replace("DISK", str(place))
-    with pytest.raises(DataError, match="the disk is full"):
+    with pytest.raises(SystemFailure, match="the disk is full: "):
         start(spark, sql, tmp_path, options={"maxFilesPerTrigger": "1"}).wait(120)
     grow()
     start(spark, sql, tmp_path, options={"maxFilesPerTrigger": "1"}).wait(120)

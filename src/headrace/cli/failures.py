@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 import typer
 
 from headrace.cli.consoles import complain, err
-from headrace.errors import DataError, HeadraceError, InternalError, QueryError, StateError
+from headrace.errors import (
+    DataError,
+    HeadraceError,
+    InternalError,
+    QueryError,
+    SetupError,
+    SourceError,
+    SparkFailure,
+    StateError,
+    SystemFailure,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,10 +30,14 @@ MISUSED = 2  # the script or the command is wrong
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 
-_TITLES: dict[type[HeadraceError], str] = {
+_TITLES: dict[type[HeadraceError], str] = {  # the first that fits
     QueryError: "this query cannot run",
+    SourceError: "a source cannot be read",
     DataError: "the data is not what the query declares",
     StateError: "this checkpoint cannot be used",
+    SystemFailure: "the system refused",
+    SetupError: "Spark is not set up for Headrace",
+    SparkFailure: "Spark stopped the query",
     InternalError: "a bug in Headrace",
 }
 
@@ -51,14 +65,18 @@ def exit_code(error: Exception) -> int:
     return MISUSED if isinstance(error, QueryError) else FAILED
 
 
+def title_of(error: HeadraceError) -> str:
+    """The headline of an error: whose fault it is."""
+    return next((text for kind, text in _TITLES.items() if isinstance(error, kind)), "error")
+
+
 def _show(error: Exception, verbose: bool) -> None:
     if verbose:
         err().print_exception(suppress=[typer])
     if isinstance(error, HeadraceError):
-        title = next((text for kind, text in _TITLES.items() if isinstance(error, kind)), "error")
         message = f"{error.where}: {error.message}" if error.where else error.message
         # Errors in SQL have the line that is meant, underlined.
-        complain(title, message, error.hint, getattr(error, "underlined", None))
+        complain(title_of(error), message, error.hint, getattr(error, "underlined", None))
         return
     if isinstance(error, OSError) and error.strerror:
         name = f"{error.filename}: " if error.filename else ""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pyspark.errors import AnalysisException
-
 from headrace.errors import QueryError
-from headrace.spark.failures import refused
+from headrace.spark.failures import explained
 from headrace.spark.plan import finish_one, output_frame
 from headrace.spark.session import require_state_store
+from headrace.spark.shipped import require_workers
 from headrace.spark.static import StaticRun
 from headrace.spark.types import CatalystTypes
 from headrace.stages.lower import Lowered, lower
@@ -29,15 +28,14 @@ def to_df(script: Script, frames: dict[str, DataFrame]) -> DataFrame:
         raise QueryError("to_df gives the rows of one query", hint="use hr.start for several")
     spark = next(iter(frames.values())).sparkSession
     require_state_store(spark)
+    require_workers(spark)
     streaming = any(f.isStreaming for f in frames.values())
     lowered = lower(script, CatalystTypes(spark))
     if not streaming:
         lowered = _complete(lowered)
-    try:
+    with explained():
         frame = output_frame(spark, lowered, _by_stream(script, frames), None, streaming=streaming, ended=not streaming)
         return finish_one(frame, lowered, 0)
-    except AnalysisException as error:
-        raise refused(error) from error
 
 
 def _complete(lowered: Lowered) -> Lowered:
@@ -72,5 +70,6 @@ def start(script: Script, frames: dict[str, DataFrame], checkpoint: str | None =
     if len(static) < len(frames):
         raise QueryError(f"the DataFrame {static[0]!r} is static and others are streams", hint="start them apart")
     require_state_store(spark)
+    require_workers(spark)
     lowered = _complete(lower(script, CatalystTypes(spark)))
     return StaticRun(spark, lowered, _by_stream(script, frames), options.get("buckets"))

@@ -11,7 +11,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, SetupError, SystemFailure
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
@@ -60,5 +60,28 @@ def _launch(conf: SparkConf) -> JavaGateway:
         failure = error
     finally:
         chatter.close()
+    raise why_no_java(chatter.last_words()) from failure
+
+
+def why_no_java(said: str) -> HeadraceError:
+    """Why the JVM did not come up, by its last words."""
     hint = "Spark needs Java 17 or newer: `make setup` finds or installs one, or set JAVA_HOME"
-    raise HeadraceError(f"Spark did not start: {chatter.last_words() or failure}", hint=hint) from failure
+    home = os.environ.get("JAVA_HOME")
+    java = f"the Java in JAVA_HOME, {home}," if home else "the Java on your PATH"
+    if "JAVA_HOME is not set" in said or "java: command not found" in said or "java: not found" in said:
+        return SetupError("there is no Java", hint=hint)
+    if (
+        home
+        and ("No such file or directory" in said or "not found" in said)
+        and not os.path.exists(os.path.join(home, "bin/java"))
+    ):
+        return SetupError(f"there is no Java in JAVA_HOME, {home}", hint=hint)
+    if "UnsupportedClassVersionError" in said or "Unrecognized option: --add" in said or "class file version" in said:
+        return SetupError(f"{java} is too old", hint=hint)
+    if "jdk.incubator.vector" in said:
+        return SetupError(f"{java} lacks the module jdk.incubator.vector, as cut-down runtimes do", hint=hint)
+    if "Could not reserve enough space" in said or "insufficient memory" in said or "Cannot allocate memory" in said:
+        return SystemFailure(
+            "there is too little memory to start the JVM", hint="free some, or give it less: HEADRACE_DRIVER_MEMORY=2g"
+        )
+    return SetupError(f"Spark did not start: {said}", hint=hint)

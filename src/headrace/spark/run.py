@@ -10,18 +10,20 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException, PySparkException
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
-from headrace.errors import DataError, HeadraceError, StateError
+from headrace.errors import HeadraceError, NotEnded, StateError
 from headrace.plan.nodes import base_streams
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.runtime.events import Event, ProgressEvent, RowsEvent
 from headrace.spark.checkpoint import Checkpoint, files_of, open_checkpoint
 from headrace.spark.control import control_frame, say
-from headrace.spark.failures import explain_failure, refused
+from headrace.spark.failures import Places, explain_failure, explained
 from headrace.spark.plan import Layout, bucket_count, finish_all, has_op, output_frame
 from headrace.spark.session import local_session, require_state_store
+from headrace.spark.shipped import require_workers
 from headrace.spark.sink import HeadraceSink, Target, as_option
 from headrace.spark.slots import METRICS_ROW
 from headrace.spark.spool import Spool, spooled
@@ -60,6 +62,7 @@ def start_run(
 ) -> Run:  # fmt: skip
     """Start a script over sources and DataFrames. Without `follow`, it ends when its input has ended."""
     require_state_store(spark)
+    require_workers(spark)
     lowered = lower(script, CatalystTypes(spark))
     return Run(spark, lowered, frames, checkpoint, follow, buckets or bucket_count(spark), trigger_ms, options or {})
 
@@ -79,14 +82,22 @@ class Run:
         self.query: StreamingQuery | None = None
         self._seen_batches: set[int] = set()
         self._ended = threading.Event()
+        self._places = Places(self.path)
+        with explained(self._places):
+            self._begin(lowered, frames, buckets, trigger_ms, options)
+
+    def _begin(
+        self, lowered: Lowered, frames: dict[str, DataFrame], buckets: int, trigger_ms: int, options: dict[str, str]
+    ) -> None:
         self.facts: Checkpoint = open_checkpoint(self.path, lowered, buckets)
-        self.targets: list[Target] = targets_of(spark, lowered, self.path)
+        self.targets: list[Target] = targets_of(self.spark, lowered, self.path)
+        self._places = Places(self.path, tuple(t.path for t in self.targets))
         self._names = {t.query: lowered.finishes[t.query].query.name for t in self.targets}
         self._spools: list[Spool] = []
         if self._finished_before(lowered):
             self._ended.set()
             return
-        self.lowered, self._spools = spooled(lowered, self.path, follow=follow)
+        self.lowered, self._spools = spooled(lowered, self.path, follow=self.follow)
         self._start(frames, trigger_ms, options)
         self._thread = threading.Thread(target=self._watch, name="headrace-run", daemon=True)
         self._thread.start()
@@ -125,8 +136,6 @@ class Run:
                 .trigger(processingTime=f"{trigger_ms} milliseconds")
             )
             self.query = writer.start()
-        except AnalysisException as error:
-            raise refused(error) from error
         finally:
             if named:
                 self.spark.conf.unset(key)
@@ -147,11 +156,11 @@ class Run:
                     self.facts.ended, self.facts.files = True, files_of(self.lowered.streams)
                     self.facts.store()
                     self.query.stop()
-        except (PySparkException, HeadraceError, OSError) as error:
-            self.error = explain_failure(error)
+        except (PySparkException, Py4JError, HeadraceError, OSError) as error:
+            self.error = explain_failure(error, self._places)
         failure = self.query.exception()
         if failure is not None:
-            self.error = explain_failure(failure)
+            self.error = explain_failure(failure, self._places)
         for spool in self._spools:
             spool.stop()
             self.error = self.error or spool.error
@@ -171,7 +180,7 @@ class Run:
     def wait(self, timeout: float | None = None) -> Run:
         """Until it has ended; raises what went wrong."""
         if not self._ended.wait(timeout):
-            raise DataError(f"the run has not ended after {timeout} seconds")
+            raise NotEnded(f"the run has not ended after {timeout} seconds", hint="wait longer, or stop it")
         if self.error is not None:
             raise self.error
         return self

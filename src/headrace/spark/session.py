@@ -9,6 +9,7 @@ import threading
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from headrace.spark.failures import explained
 from headrace.spark.interpreter import choose_interpreter
 from headrace.spark.quiet import quiet_context
 
@@ -55,14 +56,17 @@ def local_session(name: str = "headrace", cores: int | None = None, quiet: bool 
     cores = cores or min(os.cpu_count() or 2, 8)
     choose_interpreter()
     named = {"spark.master": f"local[{cores}]", "spark.app.name": name, "spark.sql.shuffle.partitions": str(cores)}
-    every = {**STREAMING, **LOCAL, **named, **settings}
+    memory = os.environ.get("HEADRACE_DRIVER_MEMORY")
+    every = {**STREAMING, **LOCAL, **named, **({"spark.driver.memory": memory} if memory else {}), **settings}
     interrupt = signal.getsignal(signal.SIGINT)
     if quiet and SparkContext._active_spark_context is None and SparkContext._gateway is None:
-        quiet_context(every)  # the session below finds it
+        with explained():
+            quiet_context(every)  # the session below finds it
     builder = SparkSession.builder
     for key, value in every.items():
         builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    with explained():
+        spark = builder.getOrCreate()
     if threading.current_thread() is threading.main_thread() and interrupt is not None:
         # PySpark would cancel all jobs on Ctrl-C, in the midst of another call to the JVM: a stream would fail, not stop.
         signal.signal(signal.SIGINT, interrupt)

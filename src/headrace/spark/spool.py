@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
-from headrace.errors import DataError
+from headrace.errors import HeadraceError, SourceError
 from headrace.generate import SCHEMAS, events, parse_options
 from headrace.plan.stream import FileSource, GenerateSource, HostSource, Stream
+from headrace.spark.failures import Places, explain_failure
 
 if TYPE_CHECKING:
     from headrace.stages.lower import Lowered
@@ -41,8 +42,8 @@ class Spool:
     def _guarded(self) -> None:
         try:
             self.run()
-        except (OSError, DataError) as error:
-            self.error = error if isinstance(error, DataError) else DataError(str(error), where=f"stream {self.name!r}")
+        except (OSError, HeadraceError) as error:
+            self.error = explain_failure(error, Places(self.folder))
 
     def run(self) -> None:
         """Read the source to its end, or until stopped."""
@@ -85,7 +86,7 @@ class SocketSpool(Spool):
                 if self.follow and self.next_number() > 0:
                     self._stop.wait(1)
                     continue
-                raise DataError(
+                raise SourceError(
                     f"cannot connect to {self.source.host}:{self.source.port}: {error}", where=f"stream {self.name!r}",
                     hint="start the program that sends the rows first",
                 ) from error  # fmt: skip

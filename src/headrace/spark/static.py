@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headrace.runtime.events import Event, RowsEvent
+from headrace.spark.failures import Places, explained
 from headrace.spark.plan import finish_all, output_frame
 from headrace.spark.sink import Writer, publish
 from headrace.spark.targets import targets_of
@@ -32,17 +33,25 @@ class StaticRun:
     def __init__(self, spark: SparkSession, lowered: Lowered, frames: dict[str, DataFrame], buckets: int | None) -> None:
         """Compute all queries together, staged by tasks and published as the one batch that there is."""
         scratch = tempfile.mkdtemp(prefix="headrace-")
-        targets = targets_of(spark, lowered, scratch)
+        self._rows: list[Event] = []
+        try:
+            targets = targets_of(spark, lowered, scratch)
+            with explained(Places(scratch, tuple(t.path for t in targets))):
+                self._compute(spark, lowered, frames, targets, buckets)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    def _compute(
+        self, spark: SparkSession, lowered: Lowered, frames: dict[str, DataFrame], targets: list[Target], buckets: int | None
+    ) -> None:
         wide = output_frame(spark, lowered, frames, None, streaming=False, buckets=buckets, ended=True)
         staged = finish_all(wide, lowered).mapInArrow(_stager(Writer(targets)), "q INT, path STRING").collect()
         for target in targets:
             publish(target, [row["path"] for row in staged if row["q"] == target.query], 0)
-        self._rows: list[Event] = []
         for target in targets:
             if target.format == "arrow":  # no place of its own: shown
                 name = lowered.finishes[target.query].query.name
                 self._rows += [RowsEvent(name, tuple(b.schema.names), b) for b in read_published(target)]
-        shutil.rmtree(scratch)
 
     def wait(self, timeout: float | None = None) -> StaticRun:
         """Nothing to wait for."""
