@@ -79,8 +79,8 @@ def window(text: str, *, batch_by: str | None = None, **settings: str) -> Writte
 
     >>> window("SIZE 100 EVERY 10 PARTITIONED BY card").text
     'SIZE 100 EVERY 10 PARTITIONED BY card'
-    >>> window("SIZE 5 SECONDS EVERY 1 SECOND", profile="flink").settings.origin
-    -1
+    >>> window("SIZE 5 SECONDS EVERY 1 SECOND", profile="flink").settings.open_above
+    True
     """
     chosen = Settings(Model.BATCH) if batch_by else Settings()
     for key in sorted(settings, key=lambda k: k != "profile"):

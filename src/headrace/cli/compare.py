@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headrace.cli.consoles import say
 from headrace.cli.failures import INTERRUPTED, reported
 from headrace.cli.interrupts import Interrupts
-from headrace.cli.profiles import OPEN_ABOVE, chosen, windows
+from headrace.cli.profiles import chosen
 from headrace.cli.progress import Progress
 from headrace.cli.run import follow_run
 from headrace.cli.scripts import parse, read
@@ -20,9 +19,7 @@ from headrace.cli.show import Script as ScriptArgument
 from headrace.cli.show import Verbose
 from headrace.cli.side_by_side import Output, Row, Shown, as_json_lines, as_tables, side_by_side
 from headrace.errors import QueryError, unknown
-from headrace.plan.nodes import WindowReport
 from headrace.plan.query import ConsoleSink, Emit, Query, Script
-from headrace.plan.windows import EveryTime, RangeWindow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +27,7 @@ if TYPE_CHECKING:
     from headrace.runtime.events import RowsEvent
 
 FORMATS = ("table", "json")
-WINDOW_START, WINDOW_END = "window_start", "window_end"
+WINDOW_END = "window_end"
 
 
 def compare(
@@ -160,28 +157,9 @@ def _key(profile: str, query: Query) -> str:
 def _shown(query: Query, scripts: Mapping[str, Script], outputs: Mapping[str, Output], differences: bool) -> Shown:
     columns = tuple(f.name for f in query.node.schema.fields)
     found: dict[str, list[Row]] = {}
-    for name, script in scripts.items():
-        under = next(q for q in script.queries if q.name == query.name)
+    for name in scripts:
         output = outputs[_key(name, query)]
         columns = output.columns or columns
-        found[name] = [tuple(_bound(c, v, under) for c, v in zip(output.columns, row, strict=True)) for row in output.rows]
+        found[name] = [tuple(row) for row in output.rows]
     end = columns.index(WINDOW_END) if WINDOW_END in columns else None
     return side_by_side(query.name, columns, found, end, only=differences)
-
-
-def _bound(column: str, value: Any, query: Query) -> Any:
-    """A bound of a window [l, u): it is told a microsecond before l and u, and shown as those, as other engines do."""
-    if column not in (WINDOW_START, WINDOW_END) or not isinstance(value, datetime):
-        return value
-    looked = next((w for w in windows(query.node) if isinstance(w, WindowReport)), None)
-    match looked:
-        case WindowReport(window=RangeWindow(size=size, lag=lag), trigger=EveryTime(every=every, origin=origin)):
-            back = lag + (size if column == WINDOW_START else 0)
-            told_so = (_micros(value) + back - origin) % every == 0
-            return value + timedelta(microseconds=1) if origin == OPEN_ABOVE and told_so else value
-    return value
-
-
-def _micros(value: datetime) -> int:
-    when = value if value.tzinfo else value.replace(tzinfo=UTC)
-    return (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

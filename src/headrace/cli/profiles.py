@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from headrace.plan.windows import LookedAt, Trigger
 
 ALL = "all"
-OPEN_ABOVE = -1  # the origin that makes windows [l, u): they end a microsecond before u
 WIDTH = 12  # of the names in front of facts
 WindowNode = WindowAggregate | WindowReport
 
@@ -181,11 +180,14 @@ def _told(window: WindowNode) -> str:
 
 def _holds(window: LookedAt, trigger: Trigger | None) -> str:
     match window, trigger:
+        case RangeWindow(size=size, lag=lag), EveryTime(every=every, open_above=True):
+            closed = f"[l, u): a row at l is inside, one at u is not; {format_duration(size)} long"
+            return f"{closed}, l is a whole multiple of {format_duration(every)} since 1970 (UTC)"
         case RangeWindow(size=size, lag=lag), EveryTime(every=every, origin=origin):
-            closed = "[l, u): a row at l is inside, one at u is not" if origin == OPEN_ABOVE else "(l, u]: a row at u is inside"
-            since = "since 1970 (UTC)" if origin in (0, OPEN_ABOVE) else f"from {format_instant(origin)}"
+            since = "since 1970 (UTC)" if origin == 0 else f"from {format_instant(origin)}"
             lagging = f", less {format_duration(lag)}" if lag else ""
-            return f"{closed}; {format_duration(size)} long, u is a whole multiple of {format_duration(every)} {since}{lagging}"
+            multiple = f"u is a whole multiple of {format_duration(every)} {since}{lagging}"
+            return f"(l, u]: a row at u is inside; {format_duration(size)} long, {multiple}"
         case RangeWindow(size=size, lag=lag), _:
             upper = f"t - {format_duration(lag)}" if lag else "t"
             what = "an event" if trigger is None else "a look"

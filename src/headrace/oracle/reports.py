@@ -137,7 +137,8 @@ class _Reports:
             if not (self.ended or u < self.clock):
                 continue
             seen = [j for j, t in enumerate(self.times) if t <= u]
-            start, end = self.bounds(u)
+            # [l, u) holds the rows of (l, u] a microsecond before: for whole microseconds the two are the same.
+            start, end = (bound + 1 if trigger.open_above else bound for bound in self.bounds(u))
             yield Look((u, CLOCK, 0), tuple(self.inside(seen, u, self.position(seen))), start, end)
 
     def until(self, stop: int, every: int) -> Iterator[Look]:

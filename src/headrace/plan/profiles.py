@@ -30,12 +30,17 @@ class Policy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a query is executed. `origin` moves the times at which windows end; `by_arrival` lets rows be counted as they come."""
+    """How a query is executed.
+
+    `origin` moves the times at which windows end; `open_above` makes them [l, u), which start where others end; `by_arrival` lets
+    rows be counted as they come.
+    """
 
     model: Model = Model.TUPLE
     report: Policy = Policy.EVERY
     origin: int = 0
     by_arrival: bool = False
+    open_above: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,7 @@ PROFILES = {
             "reacts to every event in the total order of time, and looks at windows (l, u] when the clock passes u",
         ),
         Profile(
-            "flink", Settings(origin=-1, by_arrival=True),
+            "flink", Settings(by_arrival=True, open_above=True),
             "reacts to every event; windows are [l, u) and told at every slide, changed or not; rows are counted as they arrive",
         ),
         Profile(
@@ -75,7 +80,7 @@ PROFILES = {
             "reacts to every event as it arrives; tells a window when it closes, if it is not empty",
         ),
         Profile(
-            "spark", Settings(origin=-1),
+            "spark", Settings(open_above=True),
             "Structured Streaming: windows are [l, u) by event time; it has windows of time only, none of rows",
         ),
     )
@@ -99,7 +104,7 @@ def changed(settings: Settings, key: str, value: str, micros: int | None = None)
         case "report":
             return replace(settings, report=_policy(value))
         case "origin" if micros is not None:
-            return replace(settings, origin=micros)
+            return replace(settings, origin=micros, open_above=False)  # it says where windows (l, u] end
         case "order" if value.lower() in ("time", "arrival"):
             return replace(settings, by_arrival=value.lower() == "arrival")
         case "order":

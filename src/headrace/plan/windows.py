@@ -149,10 +149,15 @@ SEGMENTS = (SessionWindow, DeltaWindow)  # windows that end by what comes, each 
 
 @dataclass(frozen=True, slots=True)
 class EveryTime:
-    """`EVERY 1 MINUTE`: a window is looked at when the time is origin + k * every, for every whole k, and not at every event."""
+    """`EVERY 1 MINUTE`: a window is looked at when the time is origin + k * every, for every whole k, and not at every event.
+
+    Where windows are open above, as in Flink and Spark, [l, u) is (l, u] a microsecond before: that is when it is looked at, and
+    l and u are what is shown.
+    """
 
     every: int
     origin: int = 0
+    open_above: bool = False
 
     def __post_init__(self) -> None:
         """Time moves on."""
@@ -164,11 +169,22 @@ class EveryTime:
         if self.every >= ONCE:
             return "ONCE"
         origin = f" FROM '{format_instant(self.origin)}'" if self.origin % self.every else ""
-        return f"EVERY {format_duration(self.every)}".upper() + origin
+        return f"EVERY {format_duration(self.every)}".upper() + (" OPEN ABOVE" if self.open_above else origin)
 
     def first_at(self, time: int) -> int:
         """The first of these times that is not before `time`."""
         return self.origin + -(-(time - self.origin) // self.every) * self.every
+
+    @property
+    def shown(self) -> int:
+        """How far behind the time of a look the bound lies that is shown of it."""
+        return 1 if self.open_above else 0
+
+
+def starting(every: int, window: LookedAt) -> EveryTime:
+    """Windows [l, u) that start at every whole multiple of `every`; one that is not measured in time ends there."""
+    length = window.size + window.lag if isinstance(window, RangeWindow) else 0
+    return EveryTime(every, (length - 1) % every, open_above=True)
 
 
 ONCE = 2**60  # longer than all of time: the origin is the only look

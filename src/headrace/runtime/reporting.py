@@ -206,7 +206,8 @@ class Reporting:
             looks, metrics = looks.take(chosen), [m.take(chosen) for m in metrics]
         columns = [to_arrow(self.stage, m, c, self.tables) for m, c in zip(report.metrics, metrics, strict=True)]
         ends = _bounds(_window(self.stage, report), looks)[2 - report.ends :]
-        columns[report.bounds : report.bounds] = [pa.array(end).view(arrow_type("TIMESTAMP")) for end in ends]
+        after = report.trigger.shown if isinstance(report.trigger, EveryTime) else 0
+        columns[report.bounds : report.bounds] = [pa.array(end + after).view(arrow_type("TIMESTAMP")) for end in ends]
         names = [m.name for m in report.metrics]
         names[report.bounds : report.bounds] = [f.name for f in BOUNDS[2 - report.ends :]]
         batch = pa.RecordBatch.from_arrays(columns, names)

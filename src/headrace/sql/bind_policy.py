@@ -28,6 +28,7 @@ from headrace.plan.windows import (
     SpanWindow,
     UnboundedWindow,
     UntilWindow,
+    starting,
 )
 from headrace.sql.scope import Scope
 from headrace.sql.syntax import DeltaSpec, RangeSpec, RowsSpec, Scalar, SessionSpec, SizeSpec, SpanSpec
@@ -147,6 +148,8 @@ def _sized(spec: SizeSpec, node: Node, scope: Scope, settings: Settings, instant
     ordered = by_arrival(node) if system else node
     window = _eviction(spec, node, scope, by, system=system)
     trigger = _trigger(spec.every, node, scope, by, settings, system=system)
+    if settings.open_above and isinstance(trigger, EveryTime):
+        trigger = starting(trigger.every, window)
     if instants is not None and isinstance(trigger, EveryRows):
         trigger = EveryInstant(trigger.every, by, instants.batch)
     # A look that rows let happen always comes with a change; one of the clock may not.

@@ -184,7 +184,7 @@ def policies(draw: st.DrawFn, by: tuple[Expr, ...], clock: Expr | None) -> tuple
     ]  # fmt: skip
     batch = draw(st.sampled_from((None, Expr.of("ok"))))
     slides: list[Trigger] = [
-        EveryTime(draw(seconds) * SECOND, draw(st.sampled_from((0, 0, -1, 1)))), EveryRows(draw(few), by),
+        EveryTime(draw(seconds) * SECOND, draw(st.sampled_from((0, 0, -1, 1))), draw(st.booleans())), EveryRows(draw(few), by),
         EveryField(draw(few) * unit, on), EveryInstant(batch=batch), EveryInstant(draw(few), by, batch),
     ]  # fmt: skip
     window, trigger = draw(st.sampled_from(sizes)), draw(st.sampled_from(slides))
@@ -236,7 +236,7 @@ def shared_looks(draw: st.DrawFn, most_rows: int = 24) -> Case:
     scan: Node = Scan(stream)
     below = scan if draw(st.integers(0, 3)) else Filter(scan, Expr.of(draw(st.sampled_from(PREDICATES))))
     every = draw(st.sampled_from((1, 2, 3))) * SECOND
-    trigger = EveryTime(every, draw(st.sampled_from((0, 0, 1, -SECOND))))
+    trigger = EveryTime(every, draw(st.sampled_from((0, 0, 1, -SECOND))), draw(st.booleans()))
     keys = tuple((e.as_column or f"_key{i}", e) for i, e in enumerate(_exprs(draw(st.sampled_from(KEYS)))))
     text = draw(st.sampled_from((None, None, *PREDICATES)))
     where, emits = Expr.of(text) if text else None, (draw(st.sampled_from(list(Emit))), Emit.CHANGES)
