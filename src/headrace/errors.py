@@ -62,6 +62,14 @@ class NotEnded(HeadraceError, TimeoutError):
     """A run was waited for, and goes on."""
 
 
+class InUseError(StateError):
+    """Another run is working on the checkpoint."""
+
+
+class OutputError(HeadraceError):
+    """The place where results are to go holds something else, or cannot hold them."""
+
+
 class InternalError(HeadraceError):
     """A promise inside Headrace was broken: a bug of ours."""
 

@@ -150,7 +150,7 @@ class Handle:
         print("stopped", file=sys.stderr)
 
 engine = types.ModuleType("headrace.spark.run")
-engine.start_script = lambda *arguments: Handle()
+engine.start_script = lambda *arguments, **more: Handle()
 sys.modules["headrace.spark.run"] = engine
 run.load = lambda path: Script(())
 sys.argv = ["headrace", "run", "x.cql", "--follow", "--checkpoint", "state"]

@@ -183,7 +183,7 @@ class Handle:
         pass
 
 engine = types.ModuleType("headrace.spark.run")
-engine.start_script = lambda *arguments: Handle()
+engine.start_script = lambda *arguments, **more: Handle()
 sys.modules["headrace.spark.run"] = engine
 sys.argv = ["headrace", "shell"]
 main.main()

@@ -13,8 +13,8 @@ from headrace.optimize import optimize
 from headrace.plan.explain import explain
 from headrace.plan.nodes import base_streams
 from headrace.plan.query import ConsoleSink, Emit, FileSink, Query, Script, StreamSink, TableSink, Using
+from headrace.plan.sinks import FORMATS
 from headrace.sql.script import parse_script
-from headrace.sql.sinks import FORMATS, file_format
 
 if TYPE_CHECKING:
     from headrace.api.stream import Output, Stream
@@ -28,11 +28,10 @@ def _spark() -> Any:
 
 
 def file(path: str, format: str | None = None) -> FileSink:
-    """A directory of files, published by batch: parquet, csv or json."""
-    kind = (format or file_format(path)).lower()
-    if kind not in FORMATS:
-        raise QueryError(unknown("format", kind, FORMATS))
-    return FileSink(path, kind)
+    """A directory of files, published by batch, or one file if the path has an ending: parquet, csv or json."""
+    if format is not None and format.lower() not in FORMATS:
+        raise QueryError(unknown("format", format, FORMATS))
+    return FileSink.of(path, format)
 
 
 def table(name: str) -> TableSink:

@@ -47,6 +47,9 @@ def run(
     checkpoint: Annotated[
         str | None, typer.Option("--checkpoint", "-c", metavar="DIR", help="Keep state here, and resume from it if there is any.")
     ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Empty outputs that hold what another run of Headrace wrote.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="JSON lines, also on a terminal.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary, only rows and errors.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Spark's own logs, and tracebacks.")] = False,
@@ -63,20 +66,23 @@ def run(
       headrace run examples/fraud.cql
       headrace run examples/fraud.cql | jq .card
       headrace run live.cql --follow --checkpoint state/live
+      headrace run counts.cql --overwrite
 
     [bold]Exit code[/]
       0 done, 1 the data or the run failed, 2 the script is wrong, 130 Ctrl-C
     """
     with reported(verbose):
         interrupts = Interrupts()
-        if run_plan(load(script), interrupts, checkpoint, follow, json=json, quiet=quiet, verbose=verbose):
+        plan = load(script)
+        if run_plan(plan, interrupts, checkpoint, follow, overwrite=overwrite, json=json, quiet=quiet, verbose=verbose):
             say(_how_to_resume(script, follow, checkpoint))
             raise typer.Exit(INTERRUPTED)
 
 
 def run_plan(
-    plan: Script, interrupts: Interrupts, checkpoint: str | None, follow: bool, *, json: bool, quiet: bool, verbose: bool
-) -> bool:
+    plan: Script, interrupts: Interrupts, checkpoint: str | None, follow: bool, *, overwrite: bool, json: bool, quiet: bool,
+    verbose: bool,
+) -> bool:  # fmt: skip
     """Run a script and show what comes out of it; True if Ctrl-C ended it."""
     show_answers(plan, json)
     if plan.answers and not plan.queries:
@@ -86,7 +92,7 @@ def run_plan(
     from headrace.spark.run import start_script
 
     with interrupts, progress.shown():
-        handle = start_script(plan, checkpoint, follow, verbose)
+        handle = start_script(plan, checkpoint, follow, verbose, overwrite=overwrite)
         stopped = follow_run(handle, printer.show, progress, interrupts)
     if not stopped and handle.error is not None:
         raise handle.error

@@ -21,6 +21,9 @@ def shell(
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Queries keep going when the sources have no more rows.")
     ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Empty outputs that hold what another run of Headrace wrote.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="JSON lines, also on a terminal.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary, only rows and errors.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Spark's own logs, and tracebacks.")] = False,
@@ -40,7 +43,7 @@ def shell(
     def run(plan: Script) -> bool:
         interrupts = Interrupts()
         interrupts.running = True  # while Spark starts too: a call to it that is torn apart would leave it of no use
-        return run_plan(plan, interrupts, None, follow, json=json, quiet=quiet, verbose=verbose)
+        return run_plan(plan, interrupts, None, follow, overwrite=overwrite, json=json, quiet=quiet, verbose=verbose)
 
     if sys.stdin.isatty():
         _converse(run, verbose)

@@ -20,6 +20,7 @@ from headrace.plan.nodes import (
     children,
 )
 from headrace.plan.patterns import Pattern
+from headrace.plan.sinks import CONSOLE, ConsoleSink, FileSink, Sink, StreamSink, TableSink, check_apart
 from headrace.plan.stream import Bound, Stream
 from headrace.plan.windows import UnboundedWindow
 
@@ -40,59 +41,13 @@ class Emit(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class FileSink:
-    """`INTO FILE(path)`: exactly once, published by batch."""
-
-    path: str
-    format: str = "parquet"  # parquet | csv | json
-
-    def __str__(self) -> str:
-        """As written in SQL."""
-        return f"FILE('{self.path}', '{self.format}')"
-
-
-@dataclass(frozen=True, slots=True)
-class TableSink:
-    """`INTO TABLE name`: a Spark table over files published by batch."""
-
-    name: str
-
-    def __str__(self) -> str:
-        """As written in SQL."""
-        return f"TABLE {self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class ConsoleSink:
-    """No INTO, or `INTO CONSOLE`: the rows are shown, at least once."""
-
-    def __str__(self) -> str:
-        """As written in SQL."""
-        return "CONSOLE"
-
-
-@dataclass(frozen=True, slots=True)
-class StreamSink:
-    """`INTO name`: a named stream that other queries may read; shown if nothing reads it."""
-
-    name: str
-
-    def __str__(self) -> str:
-        """As written in SQL."""
-        return self.name
-
-
-Sink = FileSink | TableSink | ConsoleSink | StreamSink
-
-
-@dataclass(frozen=True, slots=True)
 class Query:
     """One output of a script."""
 
     name: str
     node: Node
     emit: Emit = Emit.CHANGES
-    sink: Sink = ConsoleSink()
+    sink: Sink = CONSOLE
     using: Using = Using.OPTIMISTIC
 
     def __post_init__(self) -> None:
@@ -200,6 +155,9 @@ class Script:
         for name in names:
             if names.count(name) > 1:
                 raise QueryError(f"two queries are called {name!r}", hint="give one of them another INTO")
+        read = tuple(dict.fromkeys(s for q in self.queries for s in base_streams(q.node)))
+        for number, query in enumerate(self.queries):
+            check_apart(query.sink, (q.sink for q in self.queries[:number]), read)
         slack = (base_streams(q.node) for q in self.queries if q.using is Using.KSLACK)
         together = tuple(dict.fromkeys(tuple(sorted(set(streams), key=lambda s: s.name)) for streams in slack))
         object.__setattr__(self, "queries", tuple(replace(q, node=_told_of(q.node, together)) for q in self.queries))
@@ -214,3 +172,9 @@ def _told_of(node: Node, together: tuple[tuple[Stream, ...], ...]) -> Node:
             told = _told_of(below, together)
             return node if told == below else replace(node, input=told)
     return node
+
+
+__all__ = [
+    "Answer", "ConsoleSink", "Emit", "FileSink", "Query", "Script", "Sink", "StreamSink", "TableSink", "Using", "has_window",
+    "is_table", "refuse_tables",
+]  # fmt: skip

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import asdict, dataclass
+import uuid
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.errors import StateError
 from headrace.plan.stream import FileSource
 from headrace.runtime.codec import FORMAT, fingerprint
 from headrace.spark.files import existing
+from headrace.spark.lock import NAME, refuse_other_things
+from headrace.spark.storage import LOCAL, Storage, join, read_facts, write_facts
 
 if TYPE_CHECKING:
     from headrace.plan.stream import Stream
     from headrace.stages.lower import Lowered
-
-NAME = "headrace.json"
 
 
 @dataclass(slots=True)
@@ -29,16 +29,12 @@ class Checkpoint:
     buckets: int
     ended: bool = False
     files: tuple[str, ...] = ()  # what the sources held when the input ended
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)  # what its outputs are signed with
+    adopts: bool = False  # a version that did not sign wrote it, and outputs without a sign
 
-    def store(self) -> None:
+    def store(self, storage: Storage) -> None:
         """Write the facts, all or nothing."""
-        os.makedirs(self.path, exist_ok=True)
-        hidden = os.path.join(self.path, f".{NAME}")
-        with open(hidden, "w", encoding="utf-8") as file:
-            json.dump(asdict(self), file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(hidden, os.path.join(self.path, NAME))
+        write_facts(storage, join(self.path, NAME), asdict(self))
 
 
 def identity(lowered: Lowered) -> str:
@@ -55,21 +51,15 @@ def files_of(streams: tuple[Stream, ...]) -> tuple[str, ...]:
     return tuple(sorted(os.path.abspath(f) for f in found))
 
 
-def open_checkpoint(path: str, lowered: Lowered, buckets: int) -> Checkpoint:
+def open_checkpoint(path: str, lowered: Lowered, buckets: int, storage: Storage = LOCAL) -> Checkpoint:
     """The checkpoint in this directory, new or resumed; refused where it belongs to something else."""
-    file = os.path.join(path, NAME)
-    if not os.path.exists(file):
-        if os.path.isdir(path) and set(os.listdir(path)) - {f".{NAME}"}:  # a kill may have left our half-written facts
-            raise StateError(
-                f"{path!r} is not empty and not a checkpoint of Headrace",
-                hint="name an empty or a new directory with --checkpoint",
-            )
+    refuse_other_things(storage, path)
+    facts = read_facts(storage, join(path, NAME))
+    if facts is None:
         fresh = Checkpoint(path, FORMAT, identity(lowered), buckets)
-        fresh.store()
+        fresh.store(storage)
         return fresh
-    with open(file, encoding="utf-8") as source:
-        facts = json.load(source)
-    old = Checkpoint(**{**facts, "path": path, "files": tuple(facts["files"])})
+    old = Checkpoint(**{**facts, "path": path, "files": tuple(facts["files"]), "adopts": facts.get("adopts", "id" not in facts)})
     if old.format != FORMAT:
         raise StateError(
             f"the checkpoint {path!r} has format {old.format}, and this version reads format {FORMAT}",
@@ -80,4 +70,6 @@ def open_checkpoint(path: str, lowered: Lowered, buckets: int) -> Checkpoint:
             f"the checkpoint {path!r} belongs to another script, or this one has changed since",
             hint="name a new directory with --checkpoint, or go back to the script that wrote it",
         )
+    if "id" not in facts:
+        old.store(storage)
     return old

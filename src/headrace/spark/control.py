@@ -6,13 +6,13 @@ Every plan reads it from its first run, so that the end of the input, or the mer
 from __future__ import annotations
 
 import json
-import os
 import time
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
 from headrace.spark.now import batch_time
+from headrace.spark.storage import Storage, join, storage_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,19 +23,13 @@ if TYPE_CHECKING:
 
 def control_dir(checkpoint: str) -> str:
     """Where commands of a run lie."""
-    path = os.path.join(checkpoint, "control")
-    os.makedirs(path, exist_ok=True)
-    return path
+    return join(checkpoint, "control")
 
 
-def say(checkpoint: str, **command: object) -> None:
-    """Give a command: `say(dir, ended=True)`. Written aside and moved, so that it is never read half."""
-    name = f"{time.time_ns()}.json"
-    folder = control_dir(checkpoint)
-    hidden = os.path.join(folder, f".{name}")
-    with open(hidden, "w", encoding="utf-8") as file:
-        file.write(json.dumps({"command": json.dumps(command)}) + "\n")
-    os.rename(hidden, os.path.join(folder, name))
+def say(storage: Storage, checkpoint: str, **command: object) -> None:
+    """Give a command: `say(storage, dir, ended=True)`. It is seen whole or not at all."""
+    line = json.dumps({"command": json.dumps(command)}) + "\n"
+    storage.add(join(control_dir(checkpoint), f"{time.time_ns()}.json"), line.encode())
 
 
 def control_frame(spark: SparkSession, checkpoint: str, layout: Layout, *, tick: bool, named: bool) -> DataFrame:
@@ -44,7 +38,9 @@ def control_frame(spark: SparkSession, checkpoint: str, layout: Layout, *, tick:
     def reader(name: str) -> DataStreamReader:
         return spark.readStream.name(name) if named else spark.readStream
 
-    commands = reader("headrace_control").schema("command STRING").json(control_dir(checkpoint)).select("command")
+    folder = control_dir(checkpoint)
+    storage_of(folder, spark).make(folder)
+    commands = reader("headrace_control").schema("command STRING").json(folder).select("command")
     now = batch_time() if tick else F.lit(0)
     if tick:
         ticks = reader("headrace_tick").format("rate").option("rowsPerSecond", "1").load()

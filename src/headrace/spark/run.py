@@ -21,13 +21,17 @@ from headrace.runtime.events import Event, ProgressEvent, RowsEvent
 from headrace.spark.checkpoint import Checkpoint, files_of, open_checkpoint
 from headrace.spark.control import control_frame, say
 from headrace.spark.failures import Places, explain_failure, explained
+from headrace.spark.lock import Lock, lock_early
 from headrace.spark.plan import Layout, bucket_count, finish_all, has_op, output_frame
+from headrace.spark.publish import begin, finish
 from headrace.spark.session import local_session, require_state_store
 from headrace.spark.shipped import require_workers
+from headrace.spark.signs import claim
 from headrace.spark.sink import HeadraceSink, Target, as_option
 from headrace.spark.slots import METRICS_ROW
 from headrace.spark.spool import Spool, spooled
-from headrace.spark.targets import targets_of
+from headrace.spark.storage import absolute, join, storage_of
+from headrace.spark.targets import arrow_schema, check_outputs, refresh_tables, targets_of
 from headrace.spark.types import CatalystTypes
 from headrace.stages.lower import Lowered, lower
 
@@ -46,25 +50,36 @@ def start_script(
     follow: bool = False,
     verbose: bool = False,
     options: dict[str, str] | None = None,
+    overwrite: bool = False,
 ) -> Run:
     """Run a script whose sources are files, sockets or generators, in a session of its own."""
     files_of(
         tuple(s for query in script.queries for s in base_streams(query.node))
     )  # a path that leads nowhere is told before Spark starts
-    spark = local_session(quiet=not verbose)
-    spark.sparkContext.setLogLevel("WARN" if verbose else "OFF")
-    return start_run(spark, script, {}, checkpoint=checkpoint, follow=follow, options=options)
+    lock = lock_early(checkpoint)
+    try:
+        check_outputs(script, checkpoint, follow=follow, overwrite=overwrite)
+        spark = local_session(quiet=not verbose)
+        spark.sparkContext.setLogLevel("WARN" if verbose else "OFF")
+        return start_run(spark, script, {}, checkpoint=checkpoint, follow=follow, options=options, lock=lock, overwrite=overwrite)
+    except BaseException:
+        if lock is not None:
+            lock.release()
+        raise
 
 
 def start_run(
     spark: SparkSession, script: Script, frames: dict[str, DataFrame], *, checkpoint: str | None = None, follow: bool = False,
-    buckets: int | None = None, trigger_ms: int = 0, options: dict[str, str] | None = None,
+    buckets: int | None = None, trigger_ms: int = 0, options: dict[str, str] | None = None, lock: Lock | None = None,
+    overwrite: bool = False,
 ) -> Run:  # fmt: skip
     """Start a script over sources and DataFrames. Without `follow`, it ends when its input has ended."""
     require_state_store(spark)
     require_workers(spark)
     lowered = lower(script, CatalystTypes(spark))
-    return Run(spark, lowered, frames, checkpoint, follow, buckets or bucket_count(spark), trigger_ms, options or {})
+    return Run(
+        spark, lowered, frames, checkpoint, follow, buckets or bucket_count(spark), trigger_ms, options or {}, lock, overwrite
+    )
 
 
 class Run:
@@ -72,29 +87,38 @@ class Run:
 
     def __init__(
         self, spark: SparkSession, lowered: Lowered, frames: dict[str, DataFrame], checkpoint: str | None, follow: bool,
-        buckets: int, trigger_ms: int, options: dict[str, str],
+        buckets: int, trigger_ms: int, options: dict[str, str], lock: Lock | None = None, overwrite: bool = False,
     ) -> None:  # fmt: skip
         """Start it."""
         self.spark, self.follow = spark, follow
         self._own = checkpoint is None
-        self.path = os.path.abspath(checkpoint or tempfile.mkdtemp(prefix="headrace-"))
+        self.path = absolute(checkpoint or tempfile.mkdtemp(prefix="headrace-"))
+        self.storage = storage_of(self.path, spark)
+        self._lock = lock or Lock(self.path, self.storage)
         self.error: Exception | None = None
         self.query: StreamingQuery | None = None
         self._seen_batches: set[int] = set()
         self._ended = threading.Event()
         self._places = Places(self.path)
-        with explained(self._places):
-            self._begin(lowered, frames, buckets, trigger_ms, options)
-
-    def _begin(
-        self, lowered: Lowered, frames: dict[str, DataFrame], buckets: int, trigger_ms: int, options: dict[str, str]
-    ) -> None:
-        self.facts: Checkpoint = open_checkpoint(self.path, lowered, buckets)
-        self.targets: list[Target] = targets_of(self.spark, lowered, self.path)
-        self._places = Places(self.path, tuple(t.path for t in self.targets))
-        self._names = {t.query: lowered.finishes[t.query].query.name for t in self.targets}
         self._spools: list[Spool] = []
+        try:
+            with explained(self._places):
+                self.facts: Checkpoint = open_checkpoint(self.path, lowered, buckets, self.storage)
+                self.targets: list[Target] = targets_of(spark, lowered, self.facts, follow=follow)
+                self._places = Places(self.path, tuple(t.path for t in self.targets))
+                claim(self.targets, self.facts, overwrite=overwrite, spark=spark)
+            with explained(self._places):
+                self._begin(lowered, frames, trigger_ms, options)
+        except BaseException:
+            self._lock.release()
+            if self._own:
+                shutil.rmtree(self.path, ignore_errors=True)
+            raise
+
+    def _begin(self, lowered: Lowered, frames: dict[str, DataFrame], trigger_ms: int, options: dict[str, str]) -> None:
+        self._names = {t.query: lowered.finishes[t.query].query.name for t in self.targets}
         if self._finished_before(lowered):
+            self._lock.release()
             self._ended.set()
             return
         self.lowered, self._spools = spooled(lowered, self.path, follow=self.follow)
@@ -127,11 +151,16 @@ class Run:
             )
             finished = finish_all(wide.observe("headrace", *_observations()), self.lowered)
             self.spark.dataSource.register(HeadraceSink)
+            self._schema = finished.schema
+            for target in self.targets:
+                begin(target)
             writer = (
                 finished.observe("headrace_out", F.count(F.lit(1)).alias("rows_out"))
                 .writeStream.format("headrace")
                 .option("targets", as_option(self.targets))
-                .option("checkpointLocation", os.path.join(self.path, "spark"))
+                .option("checkpoint", self.path)
+                .option("token", self._lock.token)
+                .option("checkpointLocation", join(self.path, "spark"))
                 .outputMode("append")
                 .trigger(processingTime=f"{trigger_ms} milliseconds")
             )
@@ -151,10 +180,13 @@ class Run:
                     spool.wait()
                 self.query.processAllAvailable()
                 if self.query.isActive:
-                    say(self.path, ended=True)
+                    say(self.storage, self.path, ended=True)
                     self.query.processAllAvailable()
+                    for target in self.targets:
+                        finish(target, arrow_schema(target, self._schema))
+                    refresh_tables(self.spark, self.lowered)
                     self.facts.ended, self.facts.files = True, files_of(self.lowered.streams)
-                    self.facts.store()
+                    self.facts.store(self.storage)
                     self.query.stop()
         except (PySparkException, Py4JError, HeadraceError, OSError) as error:
             self.error = explain_failure(error, self._places)
@@ -164,6 +196,7 @@ class Run:
         for spool in self._spools:
             spool.stop()
             self.error = self.error or spool.error
+        self._lock.release()
         self._ended.set()
 
     @property
@@ -202,7 +235,7 @@ class Run:
         """What console targets have published. A file is deleted once it is shown."""
         events: list[Event] = []
         for target in self.targets:
-            if target.format != "arrow":
+            if not target.shown:
                 continue
             for name in sorted(os.listdir(target.path) if os.path.isdir(target.path) else ()):
                 if not name.startswith("batch-"):

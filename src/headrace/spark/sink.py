@@ -1,9 +1,12 @@
-"""One sink for all queries of a script: staged by tasks, published by batch id, an earlier try of a batch removed first."""
+"""One sink for all queries of a script: staged by tasks, published by batch id, an earlier try of a batch removed first.
+
+It writes to local file systems; `batches.py` writes to all others.
+"""
 
 from __future__ import annotations
 
 import json
-import posixpath
+import os
 import uuid
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -12,17 +15,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyarrow import csv as pa_csv
-from pyarrow import fs, ipc
-from pyarrow import parquet as pq
+from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from headrace.changes.text import json_text
-
-STAGING = "_staging"
-ENDINGS = {"parquet": "parquet", "csv": "csv", "json": "jsonl", "arrow": "arrow"}
+from headrace.spark.formats import shape, write_table
+from headrace.spark.lock import require
+from headrace.spark.publish import publish, staging
+from headrace.spark.storage import LOCAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,20 @@ class Target:
     places: tuple[int, ...]
     op: bool
     ordered: bool
+    name: str = ""  # of the query
+    owner: str = ""  # the checkpoint that it belongs to; nobody's if it is only shown
+    single: bool = False  # one file, not a directory of them
+    compression: str | None = None  # of a single file
+
+    @property
+    def grows(self) -> bool:
+        """Whether batches are put one behind the other in one file."""
+        return self.single and self.format != "parquet"
+
+    @property
+    def shown(self) -> bool:
+        """Whether it has no place of its own."""
+        return self.format == "arrow"
 
 
 @dataclass
@@ -55,7 +69,9 @@ class HeadraceSink(DataSource):
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> Writer:
         """The writer for a stream."""
-        return Writer([Target(**t) for t in json.loads(self.options["targets"])])
+        return Writer(
+            [Target(**t) for t in json.loads(self.options["targets"])], self.options["checkpoint"], self.options["token"]
+        )
 
 
 def as_option(targets: list[Target]) -> str:
@@ -63,21 +79,13 @@ def as_option(targets: list[Target]) -> str:
     return json.dumps([asdict(t) for t in targets])
 
 
-def open_fs(path: str) -> tuple[fs.FileSystem, str]:
-    """The file system of a path, and the path in it."""
-    if "://" in path:
-        return fs.FileSystem.from_uri(path)
-    import os
-
-    return fs.LocalFileSystem(), os.path.abspath(path)
-
-
 class Writer(DataSourceStreamArrowWriter):
     """Writes wide rows to the files of their queries."""
 
-    def __init__(self, targets: list[Target]) -> None:
-        """One target per query."""
+    def __init__(self, targets: list[Target], checkpoint: str = "", token: str = "") -> None:
+        """One target per query; the checkpoint whose lock the run holds, and by which token."""
         self.targets = {t.query: t for t in targets}
+        self.checkpoint, self.token = checkpoint, token
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
         """Stage the rows of one task."""
@@ -92,17 +100,22 @@ class Writer(DataSourceStreamArrowWriter):
 
     def _stage(self, target: Target, batches: list[pa.RecordBatch]) -> str:
         table = pa.Table.from_batches(batches)
-        system, root = open_fs(target.path)
-        folder = posixpath.join(root, STAGING)
-        system.create_dir(folder, recursive=True)
-        path = posixpath.join(folder, uuid.uuid4().hex)
+        folder = staging(target)
+        os.makedirs(folder, exist_ok=True)
+        task = TaskContext.get()
+        # By partition first: a batch that is tried again puts its rows in the same order.
+        path = os.path.join(folder, f"{task.partitionId() if task else 0:06d}-{uuid.uuid4().hex}")
         # An ordered target is put in order when all tasks are known, so its staged files keep the order key.
-        shown = table if target.ordered else shape(target, table)
-        write_table(system, path, shown, "arrow" if target.ordered else target.format)
+        if target.ordered:
+            write_table(path, table, "arrow")
+        else:
+            write_table(path, shape(target, table), target.format, header=not target.single, compression=target.compression)
         return path
 
     def commit(self, messages: list[Any], batchId: int) -> None:
         """Publish a batch."""
+        if self.token:
+            require(LOCAL, self.checkpoint, self.token)
         staged: dict[int, list[str]] = {q: [] for q in self.targets}
         for message in messages:
             for query, path in message.files if message is not None else ():
@@ -113,57 +126,5 @@ class Writer(DataSourceStreamArrowWriter):
     def abort(self, messages: list[Any], batchId: int) -> None:
         """Forget what was staged."""
         for message in messages:
-            for query, path in message.files if message is not None else ():
-                system, _ = open_fs(self.targets[query].path)
-                if system.get_file_info(path).type is not fs.FileType.NotFound:
-                    system.delete_file(path)
-
-
-def shape(target: Target, table: pa.Table) -> pa.Table:
-    """The columns that are shown, under their names."""
-    columns = [table.column(f"o{i}") for i in target.places]
-    names = list(target.columns)
-    if target.op:
-        columns.insert(0, pc.if_else(pc.greater(table.column("sign"), 0), "+", "-"))
-        names.insert(0, "_op")
-    return pa.table(columns, names=names)
-
-
-def publish(target: Target, staged: list[str], batch: int) -> None:
-    """Make the files of a batch visible; what an earlier try of this batch published goes first."""
-    system, root = open_fs(target.path)
-    system.create_dir(root, recursive=True)
-    ending = ENDINGS[target.format]
-    prefix = f"batch-{batch:010d}-"
-    for info in system.get_file_info(fs.FileSelector(root)):
-        if info.base_name.startswith(prefix):
-            system.delete_file(info.path)
-    if target.ordered and staged:
-        tables = []
-        for path in staged:
-            with system.open_input_file(path) as source:
-                tables.append(ipc.open_file(source).read_all())
-        table = pa.concat_tables(tables).sort_by([(part, "ascending") for part in ("ts", "high", "low", "sub")])
-        merged = posixpath.join(root, STAGING, uuid.uuid4().hex)
-        write_table(system, merged, shape(target, table), target.format)
-        for path in staged:
-            system.delete_file(path)
-        staged = [merged]
-    for number, path in enumerate(sorted(staged)):
-        system.move(path, posixpath.join(root, f"{prefix}{number:04d}.{ending}"))
-
-
-def write_table(system: fs.FileSystem, path: str, table: pa.Table, kind: str) -> None:
-    """Write a table in one of the formats."""
-    with system.open_output_stream(path) as out:
-        match kind:
-            case "parquet":
-                pq.write_table(table, out)
-            case "arrow":
-                with ipc.new_file(out, table.schema) as writer:
-                    writer.write_table(table)
-            case "csv":
-                pa_csv.write_csv(table, out)
-            case "json":
-                for row in table.to_pylist():
-                    out.write((json_text(row) + "\n").encode())
+            for _, path in message.files if message is not None else ():
+                LOCAL.delete(path)

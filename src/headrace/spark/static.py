@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from typing import TYPE_CHECKING
@@ -10,10 +9,16 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headrace.runtime.events import Event, RowsEvent
+from headrace.spark.checkpoint import open_checkpoint
 from headrace.spark.failures import Places, explained
-from headrace.spark.plan import finish_all, output_frame
-from headrace.spark.sink import Writer, publish
-from headrace.spark.targets import targets_of
+from headrace.spark.formats import read_arrow
+from headrace.spark.lock import Lock
+from headrace.spark.plan import bucket_count, finish_all, output_frame
+from headrace.spark.publish import begin, finish, publish
+from headrace.spark.signs import claim
+from headrace.spark.sink import Writer
+from headrace.spark.storage import LOCAL, absolute, join, storage_of
+from headrace.spark.targets import arrow_schema, refresh_tables, targets_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,28 +35,41 @@ class StaticRun:
     done = True
     error: Exception | None = None
 
-    def __init__(self, spark: SparkSession, lowered: Lowered, frames: dict[str, DataFrame], buckets: int | None) -> None:
-        """Compute all queries together, staged by tasks and published as the one batch that there is."""
-        scratch = tempfile.mkdtemp(prefix="headrace-")
+    def __init__(
+        self, spark: SparkSession, lowered: Lowered, frames: dict[str, DataFrame], checkpoint: str | None = None, *,
+        buckets: int | None = None, overwrite: bool = False,
+    ) -> None:  # fmt: skip
+        """Compute all queries together. With a checkpoint it can be done again: its one batch takes the place of the last."""
         self._rows: list[Event] = []
+        scratch = tempfile.mkdtemp(prefix="headrace-")
+        path = absolute(checkpoint or scratch)
+        storage = storage_of(path, spark)
+        lock = Lock(path, storage)
         try:
-            targets = targets_of(spark, lowered, scratch)
-            with explained(Places(scratch, tuple(t.path for t in targets))):
-                self._compute(spark, lowered, frames, targets, buckets)
+            facts = open_checkpoint(path, lowered, buckets or bucket_count(spark), storage)
+            targets = targets_of(spark, lowered, facts, follow=False)
+            with explained(Places(path, tuple(t.path for t in targets))):
+                claim(targets, facts, overwrite=overwrite, spark=spark)
+                self._compute(spark, lowered, frames, targets, facts.buckets)
         finally:
+            lock.release()
             shutil.rmtree(scratch, ignore_errors=True)
 
     def _compute(
-        self, spark: SparkSession, lowered: Lowered, frames: dict[str, DataFrame], targets: list[Target], buckets: int | None
+        self, spark: SparkSession, lowered: Lowered, frames: dict[str, DataFrame], targets: list[Target], buckets: int
     ) -> None:
+        """Staged by tasks, and published as the one batch that there is."""
         wide = output_frame(spark, lowered, frames, None, streaming=False, buckets=buckets, ended=True)
-        staged = finish_all(wide, lowered).mapInArrow(_stager(Writer(targets)), "q INT, path STRING").collect()
+        finished = finish_all(wide, lowered)
+        staged = finished.mapInArrow(_stager(Writer(targets)), "q INT, path STRING").collect()
         for target in targets:
+            begin(target)
             publish(target, [row["path"] for row in staged if row["q"] == target.query], 0)
-        for target in targets:
-            if target.format == "arrow":  # no place of its own: shown
-                name = lowered.finishes[target.query].query.name
-                self._rows += [RowsEvent(name, tuple(b.schema.names), b) for b in read_published(target)]
+            if target.shown:
+                self._rows += [RowsEvent(target.name, tuple(b.schema.names), b) for b in read_published(target)]
+            else:
+                finish(target, arrow_schema(target, finished.schema))
+        refresh_tables(spark, lowered)
 
     def wait(self, timeout: float | None = None) -> StaticRun:
         """Nothing to wait for."""
@@ -81,8 +99,7 @@ def _stager(writer: Writer) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.
 def read_published(target: Target) -> list[pa.RecordBatch]:
     """The rows of a target that is shown."""
     batches: list[pa.RecordBatch] = []
-    for name in sorted(os.listdir(target.path)):
+    for name in LOCAL.names(target.path):
         if name.startswith("batch-"):
-            with pa.OSFile(os.path.join(target.path, name)) as source:
-                batches += pa.ipc.open_file(source).read_all().combine_chunks().to_batches()
+            batches += read_arrow(join(target.path, name)).combine_chunks().to_batches()
     return batches

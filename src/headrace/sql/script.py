@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from headrace.plan import profiles
 from headrace.plan.nodes import base_stream, base_streams
 from headrace.plan.query import ConsoleSink, Emit, FileSink, Query, Script, StreamSink, TableSink, Using
+from headrace.plan.sinks import check_apart
 from headrace.sql.bind_create import bind_derived, bind_schema, bind_stream, shape_of
 from headrace.sql.bind_fill import bind_body, bind_branches, conform, merge_all
 from headrace.sql.catalog import Catalog, Fill
@@ -149,6 +150,8 @@ class _Binding:
         name = _name(sink, self.queries)
         if any(q.name == name for q in self.queries):
             raise catalog.text.error(f"two queries write into {sink}", span, hint="give one of them another INTO")
+        with catalog.text.at(span):
+            check_apart(sink, (q.sink for q in self.queries), base_streams(node))
         with catalog.text.at(_bound_place(part, node)):
             level, using = (emit.emit, emit.using) if emit else (Emit.CHANGES, Using.OPTIMISTIC)
             self.queries.append(Query(name, node, level, sink, using))

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.plan.query import ConsoleSink, Emit, FileSink, StreamSink, TableSink, Using
+from headrace.plan.sinks import ENDINGS
 from headrace.sql.syntax import EmitClause, IntoClause
 
 if TYPE_CHECKING:
     from headrace.plan.query import Sink
     from headrace.sql.tokens import Cursor
 
-FORMATS = ("parquet", "csv", "json")
-ENDINGS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
 LEVELS = {"CHANGES": Emit.CHANGES, "FINAL IN ORDER": Emit.FINAL_IN_ORDER, "FINAL": Emit.FINAL}
 
 
@@ -75,18 +74,18 @@ def dotted(cursor: Cursor, what: str) -> str:
 def _file(cursor: Cursor) -> FileSink:
     cursor.expect("FILE")
     cursor.expect("(")
-    path = cursor.string("a path in quotes").text
-    kind = file_format(path)
+    path = cursor.string("a path in quotes")
+    kind, span = None, path.span
     if cursor.accept(","):
         written = cursor.string("a format in quotes: 'parquet', 'csv' or 'json'")
-        kind = written.text.lower()
-        if kind not in FORMATS:
-            raise cursor.text.error(f"FILE cannot write {written.text!r}", written.span, hint="parquet, csv or json")
+        kind, span = written.text.lower(), written.span
+    with cursor.text.at(span):
+        sink = FileSink.of(path.text, kind)
     cursor.expect(")")
-    return FileSink(path, kind)
+    return sink
 
 
-def file_format(path: str, default: str = "parquet") -> str:
+def file_format(path: str, default: str) -> str:
     """The format that the ending of a path names."""
     return next((kind for ending, kind in ENDINGS.items() if path.lower().endswith(ending)), default)
 
