@@ -2,26 +2,34 @@ import signal
 
 import pytest
 
+from headrace.cli.failures import stopped_by
 from headrace.cli.interrupts import Interrupts
 
+EITHER = pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 
-def test_before_a_run_has_started_ctrl_c_ends_at_once():
-    with Interrupts() as interrupts, pytest.raises(KeyboardInterrupt):
-        signal.raise_signal(signal.SIGINT)
+
+@EITHER
+def test_before_a_run_has_started_it_ends_at_once(number, code):
+    with Interrupts() as interrupts, pytest.raises(KeyboardInterrupt) as raised:
+        signal.raise_signal(number)
     assert not interrupts.asked
+    assert stopped_by(raised.value) == code
 
 
-def test_while_a_run_goes_on_the_first_asks_and_the_second_ends():
+@EITHER
+def test_while_a_run_goes_on_the_first_asks_and_the_second_ends(number, code):
     with Interrupts() as interrupts:
         interrupts.running = True
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(number)
         assert interrupts.asked
+        assert stopped_by(interrupts.exception) == code
         with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
 
 
-def test_afterwards_it_is_as_it_was():
-    before = signal.getsignal(signal.SIGINT)
+@EITHER
+def test_afterwards_it_is_as_it_was(number, code):
+    before = signal.getsignal(number)
     with Interrupts():
-        assert signal.getsignal(signal.SIGINT) is not before
-    assert signal.getsignal(signal.SIGINT) is before
+        assert signal.getsignal(number) is not before
+    assert signal.getsignal(number) is before

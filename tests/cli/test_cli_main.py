@@ -35,11 +35,29 @@ def test_an_unknown_command_is_a_misuse(headrace):
 
 
 def test_the_command_line_starts_without_spark():
-    """Help and checks must come at once: importing pyspark takes a second, pandas another."""
+    """Help must come at once: importing pyspark takes a second, pandas another."""
     heavy = ("pyspark", "pandas", "matplotlib.pyplot", "numba")
-    code = f"import sys, headrace.cli.main; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, headrace.cli.commands as c; c.command_line(); print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_script_is_checked_without_what_runs_it(tmp_path):
+    """A check takes a second at most, so it imports neither arrays nor what other commands need."""
+    (tmp_path / "x.cql").write_text(
+        "CREATE STREAM s (k STRING, at TIMESTAMP) SOURCE FILE('s.csv') TIMESTAMP BY at DELAY 1 MINUTE; "
+        "SELECT k, COUNT(*) AS n FROM s [RANGE 5 MINUTES] GROUP BY k;"
+    )
+    heavy = ("pyspark", "pandas", "pyarrow", "numpy", "numba", "matplotlib", "prompt_toolkit", "headrace.cli.demo")
+    code = (
+        f"import sys; sys.argv = ['headrace', 'check', {str(tmp_path / 'x.cql')!r}]\n"
+        "from headrace.cli.main import main\n"
+        "try: main()\n"
+        f"except SystemExit as end: print([m for m in {heavy} if m in sys.modules], end.code, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "ok: 1 query over 1 stream" in done.stdout
+    assert done.stderr.strip() == "[] 0"
 
 
 def test_a_closed_pipe_is_no_error():

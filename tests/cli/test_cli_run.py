@@ -149,6 +149,8 @@ class Handle:
     def stop(self):
         print("stopped", file=sys.stderr)
 
+import headrace.spark.jvm
+headrace.spark.jvm.begin = lambda: None
 engine = types.ModuleType("headrace.spark.run")
 engine.start_script = lambda *arguments, **more: Handle()
 sys.modules["headrace.spark.run"] = engine
@@ -158,12 +160,13 @@ main.main()
 """
 
 
-def test_ctrl_c_in_a_process_of_its_own():
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_in_a_process_of_its_own(number, code):
     process = subprocess.Popen([sys.executable, "-c", PLAYED_BACK], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout.readline() == '{"n": 1}\n'
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     out, err = process.communicate(timeout=20)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert out == ""
     assert "stopped" in err
     assert "go on with: headrace run x.cql --checkpoint state --follow" in err

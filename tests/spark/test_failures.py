@@ -8,8 +8,8 @@ import pytest
 
 from headrace.cli import failures as told
 from headrace.errors import HeadraceError, SetupError, SourceError, SparkFailure, StateError, SystemFailure
+from headrace.spark.chatter import why_no_java
 from headrace.spark.failures import Places, explain_failure
-from headrace.spark.quiet import why_no_java
 from headrace.spark.shipped import PACKAGES, complain
 
 PLACES = Places("/state/live", ("/results/out",))

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -39,7 +40,8 @@ def test_an_installed_pyspark_is_imported_as_it_is(names):
 
 
 def test_a_pyspark_from_elsewhere_needs_the_zips(names, tmp_path):
-    names.setattr(interpreter.pyspark, "__file__", str(tmp_path / "pyspark.zip" / "pyspark" / "__init__.py"))
+    elsewhere = SimpleNamespace(origin=str(tmp_path / "pyspark.zip" / "pyspark" / "__init__.py"))
+    names.setattr(interpreter.importlib.util, "find_spec", lambda name: elsewhere)
     interpreter.choose_interpreter()
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
 

@@ -11,6 +11,7 @@ from headrace.api.aggregates import avg, count, count_distinct, first, last, std
 from headrace.api.aggregates import max_ as max
 from headrace.api.aggregates import min_ as min
 from headrace.api.aggregates import sum_ as sum
+from headrace.api.handle import Run
 from headrace.api.patterns import event, seq
 from headrace.api.run import Program, console, file, sql, start, table
 from headrace.api.stream import Output, Stream, Windowed, stream
@@ -18,7 +19,7 @@ from headrace.api.windows import range_ as range
 from headrace.api.windows import rows, size, unbounded, window
 
 __all__ = [
-    "Output", "Program", "Stream", "Windowed", "avg", "console", "count", "count_distinct", "event", "file", "first", "last",
-    "max", "min", "range", "rows", "seq", "size", "sql", "start", "stddev", "stddev_pop", "stream", "sum", "table", "unbounded",
-    "var_pop", "variance", "window",
+    "Output", "Program", "Run", "Stream", "Windowed", "avg", "console", "count", "count_distinct", "event", "file", "first",
+    "last", "max", "min", "range", "rows", "seq", "size", "sql", "start", "stddev", "stddev_pop", "stream", "sum", "table",
+    "unbounded", "var_pop", "variance", "window",
 ]  # fmt: skip

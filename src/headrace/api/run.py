@@ -17,6 +17,7 @@ from headrace.plan.sinks import FORMATS
 from headrace.sql.script import parse_script
 
 if TYPE_CHECKING:
+    from headrace.api.handle import Run
     from headrace.api.stream import Output, Stream
     from headrace.plan.nodes import Node
     from headrace.plan.query import Sink
@@ -44,7 +45,7 @@ def console() -> ConsoleSink:
     return ConsoleSink()
 
 
-def start(outputs: Mapping[str | Sink, Stream | Output], checkpoint: str | None = None, **options: Any) -> Any:
+def start(outputs: Mapping[str | Sink, Stream | Output], checkpoint: str | None = None, **options: Any) -> Run:
     """Run streams into sinks, all as one query: `hr.start({"profiles/": profile, "late/": payments.late()})`.
 
     A string is the path of a directory; `hr.file`, `hr.table` and `hr.console` name other sinks.
@@ -115,7 +116,7 @@ class Program:
 
         return Stream(self._query(name).node, self.frames)
 
-    def start(self, checkpoint: str | None = None, **options: Any) -> Any:
+    def start(self, checkpoint: str | None = None, **options: Any) -> Run:
         """Run every query into its sink."""
         return _spark().start(self.script, dict(self.frames), checkpoint=checkpoint, **options)
 

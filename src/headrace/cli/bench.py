@@ -14,7 +14,6 @@ from headrace.cli.consoles import out, say
 from headrace.cli.failures import reported
 from headrace.errors import QueryError, unknown
 
-PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 ALL = "all"
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from headrace.cli.consoles import complain, err
+from headrace.cli.main import Terminated
 from headrace.errors import (
     DataError,
     HeadraceError,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 FAILED = 1  # the data, a source, a sink, a checkpoint, or Headrace itself
 MISUSED = 2  # the script or the command is wrong
 INTERRUPTED = 130
+TERMINATED = 143
 PIPE_CLOSED = 141
 
 _TITLES: dict[type[HeadraceError], str] = {  # the first that fits
@@ -53,8 +55,8 @@ def reported(verbose: bool = False) -> Iterator[None]:
         yield
     except typer.Exit:
         raise
-    except KeyboardInterrupt:
-        raise typer.Exit(INTERRUPTED) from None
+    except KeyboardInterrupt as signal:
+        raise typer.Exit(stopped_by(signal)) from None
     except BrokenPipeError:
         # Whoever read our output has seen enough (`headrace run .. | head`). Python would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -62,6 +64,11 @@ def reported(verbose: bool = False) -> Iterator[None]:
     except Exception as error:
         _show(error, verbose)
         raise typer.Exit(exit_code(error)) from None
+
+
+def stopped_by(signal: KeyboardInterrupt) -> int:
+    """What a shell would say of a process that this signal had ended."""
+    return TERMINATED if isinstance(signal, Terminated) else INTERRUPTED
 
 
 def exit_code(error: Exception) -> int:

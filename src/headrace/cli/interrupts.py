@@ -1,4 +1,4 @@
-"""Ctrl-C while a script runs."""
+"""Ctrl-C and SIGTERM while a script runs."""
 
 from __future__ import annotations
 
@@ -7,36 +7,48 @@ import signal
 import threading
 from typing import TYPE_CHECKING, Any
 
+from headrace.cli.main import Terminated
+
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
 
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
 class Interrupts:
-    """The first Ctrl-C asks a run to stop, the next one ends everything at once.
+    """The first Ctrl-C, or SIGTERM, asks a run to stop, the next one ends everything at once.
 
     While a run goes on, most of the time is spent waiting for the JVM. An exception thrown into that leaves the connection
-    half read, so the first Ctrl-C only leaves a note.
+    half read, so the first one only leaves a note.
     """
 
     def __init__(self) -> None:
         """Nothing was asked for."""
         self.running = self.asked = False
-        self._before: Any = None
+        self.number = signal.SIGINT  # the signal that came last
+        self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Interrupts:
         """From now on."""
         logging.getLogger().addHandler(logging.NullHandler())  # py4j reports an interrupted call to whoever listens
         if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._handle)
+            self._before = {number: signal.signal(number, self._handle) for number in SIGNALS}
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
         """As it was."""
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+        for number, before in self._before.items():
+            signal.signal(number, before)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.number = signal.Signals(number)
         if self.running and not self.asked:
             self.asked = True
             return
-        raise KeyboardInterrupt
+        raise self.exception
+
+    @property
+    def exception(self) -> KeyboardInterrupt:
+        """What ends a command that was interrupted: its exit code tells by which signal."""
+        return Terminated() if self.number == signal.SIGTERM else KeyboardInterrupt()

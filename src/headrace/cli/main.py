@@ -1,73 +1,43 @@
-"""The `headrace` command."""
+"""The entry point of the `headrace` command. It imports little: the JVM of a run starts before anything else is loaded."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from headrace.cli.bench import PASS_ON, bench
-from headrace.cli.compare import compare
-from headrace.cli.demo import demo
-from headrace.cli.fmt import fmt
-from headrace.cli.generate import generate
-from headrace.cli.run import run
-from headrace.cli.shell import shell
-from headrace.cli.show import check, explain
-
-app = typer.Typer(
-    name="headrace",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+if TYPE_CHECKING:
+    from types import FrameType
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"headrace {version('headrace')}")
-        raise typer.Exit
-
-
-@app.callback()
-def headrace(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
-) -> None:
-    """Exact continuous queries over event streams that arrive out of order.
-
-    A script declares streams and asks questions about them:
-
-      CREATE STREAM payments (id BIGINT, card STRING, merchant STRING,
-                              amount DOUBLE, at TIMESTAMP)
-        SOURCE FILE('payments.csv') TIMESTAMP BY at DELAY 10 SECONDS;
-      SELECT id, card, COUNT(*) AS n
-        FROM payments [RANGE 5 MINUTES] GROUP BY card;
-
-    [bold]To begin[/]
-      headrace demo
-      headrace generate payments --out payments.csv
-      headrace run script.cql
-    """
-
-
-app.command()(run)
-app.command()(shell)
-app.command()(check)
-app.command()(explain)
-app.command()(compare)
-app.command()(fmt)
-app.command()(generate)
-app.command()(demo)
-app.command(context_settings=PASS_ON)(bench)
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: to be treated as Ctrl-C is, but for the exit code."""
 
 
 def main() -> None:
     """Entry point of the `headrace` command."""
-    app()
+    signal.signal(signal.SIGTERM, terminate)
+    name = next(iter(sys.argv[1:]), "")
+    if name == "run" and not {"-v", "--verbose", "-h", "--help"} & set(sys.argv):
+        from headrace.spark.jvm import begin
+
+        begin()
+    from headrace.cli.commands import COMMANDS, command_line
+
+    command_line(*([name] if name in COMMANDS else []))()
+
+
+def terminate(number: int, frame: FrameType | None) -> None:
+    """End as by Ctrl-C."""
+    raise Terminated
+
+
+def __getattr__(name: str) -> Any:
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from headrace.cli.commands import command_line
+
+    return command_line()
 
 
 if __name__ == "__main__":

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headrace.cli.consoles import say
-from headrace.cli.failures import INTERRUPTED, reported
+from headrace.cli.failures import reported
 from headrace.cli.interrupts import Interrupts
 from headrace.cli.progress import Progress
 from headrace.cli.rows import row_printer, show_answers
@@ -17,28 +17,10 @@ from headrace.runtime.events import ProgressEvent, RowsEvent
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from headrace.api.handle import Run
     from headrace.plan.query import Script
-    from headrace.runtime.events import Event
 
 POLL_S = 0.2
-
-
-class Handle(Protocol):
-    """A script that is running, as `headrace.spark.run.start_script` gives it."""
-
-    @property
-    def done(self) -> bool:
-        """Whether it has ended, by itself or by an error."""
-
-    @property
-    def error(self) -> Exception | None:
-        """Why it failed."""
-
-    def poll(self, timeout_s: float) -> list[Event]:
-        """What has happened since the last call; waits this long if nothing has."""
-
-    def stop(self) -> None:
-        """End after the running batch; the checkpoint can be resumed."""
 
 
 def run(
@@ -60,7 +42,8 @@ def run(
     standard output: a table on a terminal, JSON lines when piped. Under EMIT
     CHANGES every row has an [bold]_op[/]: + is a row, - takes one back. Progress goes
     to standard error.
-    Ctrl-C ends cleanly; with --checkpoint the next run goes on from there.
+    Ctrl-C and SIGTERM end cleanly; with --checkpoint the next run goes on
+    from there.
 
     [bold]Examples[/]
       headrace run examples/fraud.cql
@@ -69,14 +52,15 @@ def run(
       headrace run counts.cql --overwrite
 
     [bold]Exit code[/]
-      0 done, 1 the data or the run failed, 2 the script is wrong, 130 Ctrl-C
+      0 done, 1 the data or the run failed, 2 the script is wrong,
+      130 Ctrl-C, 143 SIGTERM
     """
     with reported(verbose):
         interrupts = Interrupts()
         plan = load(script)
         if run_plan(plan, interrupts, checkpoint, follow, overwrite=overwrite, json=json, quiet=quiet, verbose=verbose):
             say(_how_to_resume(script, follow, checkpoint))
-            raise typer.Exit(INTERRUPTED)
+            raise interrupts.exception
 
 
 def run_plan(
@@ -111,13 +95,13 @@ def run_to_the_end(
         handle = start_script(plan, None, False, verbose, options)
         stopped = follow_run(handle, show, progress, interrupts)
     if stopped:
-        raise KeyboardInterrupt
+        raise interrupts.exception
     if handle.error is not None:
         raise handle.error
     progress.finish()
 
 
-def follow_run(handle: Handle, show: Callable[[RowsEvent], None], progress: Progress, interrupts: Interrupts) -> bool:
+def follow_run(handle: Run, show: Callable[[RowsEvent], None], progress: Progress, interrupts: Interrupts) -> bool:
     """Follow a run to its end; True if Ctrl-C ended it. However this is left, the run is not left running."""
     interrupts.running = True
     stopped = False

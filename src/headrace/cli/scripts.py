@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import QueryError
-from headrace.generate import parse_options
 from headrace.plan.stream import GenerateSource
 
 if TYPE_CHECKING:
@@ -36,6 +35,8 @@ def check_options(script: Script) -> None:
     """Refuse a bad option of a generator before anything runs."""
     for stream in script.streams:
         if isinstance(stream.source, GenerateSource):
+            from headrace.generate import parse_options
+
             parse_options(stream.source.kind, stream.source.options)
 
 

@@ -44,4 +44,29 @@ class ProgressEvent:
     waiting: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """All micro-batches of a run together. `frontier_lag_s` is that of the last one."""
+
+    batches: int = 0
+    rows_in: int = 0
+    rows_out: int = 0
+    late: int = 0
+    rejected: int = 0
+    punctuation: int = 0
+    frontier_lag_s: float | None = None
+
+    def plus(self, event: ProgressEvent) -> Progress:
+        """One micro-batch more."""
+        return Progress(
+            self.batches + 1,
+            self.rows_in + event.rows_in,
+            self.rows_out + event.rows_out,
+            self.late + event.late,
+            self.rejected + event.rejected,
+            self.punctuation + event.punctuation,
+            event.frontier_lag_s,
+        )
+
+
 Event = RowsEvent | ProgressEvent

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import QueryError
+from headrace.spark.borrowed import with_own_partitions
 from headrace.spark.failures import explained
 from headrace.spark.plan import finish_one, output_frame
 from headrace.spark.session import require_state_store
@@ -35,7 +36,7 @@ def to_df(script: Script, frames: dict[str, DataFrame]) -> DataFrame:
         lowered = _complete(lowered)
     with explained():
         frame = output_frame(spark, lowered, _by_stream(script, frames), None, streaming=streaming, ended=not streaming)
-        return finish_one(frame, lowered, 0)
+        return with_own_partitions(finish_one(frame, lowered, 0))
 
 
 def _complete(lowered: Lowered) -> Lowered:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 import sysconfig
 from pathlib import Path
-
-import pyspark
 
 SCRIPT = Path(__file__).with_name("python.sh")
 
@@ -22,4 +21,6 @@ def choose_interpreter() -> None:
 def _can_do_without_zips() -> bool:
     """Whether a new process of this Python finds PySpark by itself, and the script that leaves the zips out can be run."""
     installed = {Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib")}
-    return Path(pyspark.__file__).resolve().parent.parent in installed and os.access(SCRIPT, os.X_OK)
+    found = importlib.util.find_spec("pyspark")
+    place = Path(found.origin).resolve().parent.parent if found is not None and found.origin else None
+    return place in installed and os.access(SCRIPT, os.X_OK)

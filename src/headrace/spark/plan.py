@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.query import Emit
 from headrace.spark.attempt import attempt, can_fail
+from headrace.spark.borrowed import partitions_for
 from headrace.spark.bucket import BucketProcessor
 from headrace.spark.labels import labels
 from headrace.spark.onward import LEAD, Feed, FeedPart, Onward, pack_feeds
@@ -36,7 +37,7 @@ MOST_BUCKETS = 64
 
 def bucket_count(spark: SparkSession) -> int:
     """How many buckets a new query gets, for good: enough for its tasks to share evenly, few enough for small batches."""
-    return max(8, min(MOST_BUCKETS, 4 * int(spark.conf.get("spark.sql.shuffle.partitions") or 8)))
+    return max(8, min(MOST_BUCKETS, 4 * partitions_for(spark)))
 
 
 @dataclass(frozen=True, slots=True)

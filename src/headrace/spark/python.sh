@@ -1,6 +1,7 @@
 #!/bin/sh
 # The Python of Spark's workers. Spark puts PySpark first on their path as a zip, from which every process would compile it anew;
-# without the zips they import the same PySpark from where it is installed (see headrace.spark.interpreter).
+# without the zips they import the same PySpark from where it is installed (see headrace.spark.interpreter). Where a process is there
+# that has loaded everything (headrace.spark.zygote), it is asked to become this one.
 set -f
 rest=
 IFS=:
@@ -11,4 +12,7 @@ for entry in $PYTHONPATH; do
     esac
 done
 export PYTHONPATH="$rest"
+if [ -S "$HEADRACE_ZYGOTE" ]; then
+    exec "$HEADRACE_PYTHON" -I -S "${0%/*}/stub.py" "$@"
+fi
 exec "$HEADRACE_PYTHON" "$@"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -16,19 +16,21 @@ from pyspark.sql import functions as F
 
 from headrace.errors import HeadraceError, NotEnded, StateError
 from headrace.plan.nodes import base_streams
-from headrace.plan.time import END_OF_TIME, START_OF_TIME
-from headrace.runtime.events import Event, ProgressEvent, RowsEvent
+from headrace.plan.stream import FileSource
+from headrace.runtime.events import Event, Progress, RowsEvent
+from headrace.spark.borrowed import PARTITIONS, activate, partitions_for, settings
 from headrace.spark.checkpoint import Checkpoint, files_of, open_checkpoint
 from headrace.spark.control import control_frame, say
 from headrace.spark.failures import Places, explain_failure, explained
 from headrace.spark.lock import Lock, lock_early
 from headrace.spark.plan import Layout, bucket_count, finish_all, has_op, output_frame
+from headrace.spark.progress import observations, progress_event
 from headrace.spark.publish import begin, finish
+from headrace.spark.scratch import Scratch
 from headrace.spark.session import local_session, require_state_store
 from headrace.spark.shipped import require_workers
 from headrace.spark.signs import claim
 from headrace.spark.sink import HeadraceSink, Target, as_option
-from headrace.spark.slots import METRICS_ROW
 from headrace.spark.spool import Spool, spooled
 from headrace.spark.storage import absolute, join, storage_of
 from headrace.spark.targets import arrow_schema, check_outputs, refresh_tables, targets_of
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 
     from headrace.plan.query import Script
 
-METRICS = ("late", "admitted", "frontier", "cache_hits", "cache_misses", "rejected", "newest", "missed", "punctuation", "waiting")
+MOST_UNTOLD = 10_000  # micro-batches that are remembered for who polls
 
 
 def start_script(
@@ -91,14 +93,17 @@ class Run:
     ) -> None:  # fmt: skip
         """Start it."""
         self.spark, self.follow = spark, follow
-        self._own = checkpoint is None
-        self.path = absolute(checkpoint or tempfile.mkdtemp(prefix="headrace-"))
+        self._scratch = Scratch() if checkpoint is None else None
+        self.path = absolute(checkpoint or os.path.join(self._scratch.path if self._scratch else "", "checkpoint"))
         self.storage = storage_of(self.path, spark)
         self._lock = lock or Lock(self.path, self.storage)
         self.error: Exception | None = None
+        self._totals = Progress()
+        self._untold: deque[Event] = deque(maxlen=MOST_UNTOLD)
         self.query: StreamingQuery | None = None
         self._seen_batches: set[int] = set()
         self._ended = threading.Event()
+        self._stopping = self._at_once = False
         self._places = Places(self.path)
         self._spools: list[Spool] = []
         try:
@@ -111,8 +116,7 @@ class Run:
                 self._begin(lowered, frames, trigger_ms, options)
         except BaseException:
             self._lock.release()
-            if self._own:
-                shutil.rmtree(self.path, ignore_errors=True)
+            self._discard()
             raise
 
     def _begin(self, lowered: Lowered, frames: dict[str, DataFrame], trigger_ms: int, options: dict[str, str]) -> None:
@@ -122,9 +126,23 @@ class Run:
             self._ended.set()
             return
         self.lowered, self._spools = spooled(lowered, self.path, follow=self.follow)
+        self._at_once = self._scratch is not None and not frames and self._all_there(options)
+        if self._at_once:
+            say(self.storage, self.path, ended=True)
         self._start(frames, trigger_ms, options)
         self._thread = threading.Thread(target=self._watch, name="headrace-run", daemon=True)
         self._thread.start()
+
+    def _all_there(self, options: dict[str, str]) -> bool:
+        """Whether the first micro-batch takes all the input there will be, so that its end can come with it, not in one more.
+
+        A run that may be resumed says the end last: files may have come since it was killed.
+        """
+        files = all(isinstance(s.source, FileSource) for s in self.lowered.streams)
+        return files and not self._spools and not self.follow and not options and not self._ticking()
+
+    def _ticking(self) -> bool:
+        return any(s.idle is not None or s.end_after is not None for s in self.lowered.streams)
 
     def _finished_before(self, lowered: Lowered) -> bool:
         """Whether the stored end of input makes this run one with nothing to do."""
@@ -139,17 +157,17 @@ class Run:
 
     def _start(self, frames: dict[str, DataFrame], trigger_ms: int, options: dict[str, str]) -> None:
         named = not frames
-        key = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
+        needed = {PARTITIONS: str(partitions_for(self.spark))}
         if named:
-            self.spark.conf.set(key, "true")
-        try:
+            needed["spark.sql.streaming.queryEvolution.enableSourceEvolution"] = "true"
+        with settings(self.spark, needed):
             layout = Layout.of(self.lowered, self.facts.buckets)
-            tick = any(s.idle is not None or s.end_after is not None for s in self.lowered.streams)
-            control = control_frame(self.spark, self.path, layout, tick=tick, named=named)
+            control = control_frame(self.spark, self.path, layout, tick=self._ticking(), named=named)
             wide = output_frame(
                 self.spark, self.lowered, frames, control, streaming=True, buckets=self.facts.buckets, options=options
             )
-            finished = finish_all(wide.observe("headrace", *_observations()), self.lowered)
+            finished = finish_all(wide.observe("headrace", *observations()), self.lowered)
+            activate(self.spark)
             self.spark.dataSource.register(HeadraceSink)
             self._schema = finished.schema
             for target in self.targets:
@@ -162,53 +180,84 @@ class Run:
                 .option("token", self._lock.token)
                 .option("checkpointLocation", join(self.path, "spark"))
                 .outputMode("append")
-                .trigger(processingTime=f"{trigger_ms} milliseconds")
             )
-            self.query = writer.start()
-        finally:
-            if named:
-                self.spark.conf.unset(key)
+            at_once = {"availableNow": True} if self._at_once else {"processingTime": f"{trigger_ms} milliseconds"}
+            self.query = writer.trigger(**at_once).start()
 
     def _watch(self) -> None:
         """Bring bounded input to its end; keep what went wrong."""
         assert self.query is not None
         try:
-            if self.follow:
-                self.query.awaitTermination()
-            else:
-                for spool in self._spools:
-                    spool.wait()
-                self.query.processAllAvailable()
-                if self.query.isActive:
-                    say(self.storage, self.path, ended=True)
-                    self.query.processAllAvailable()
-                    for target in self.targets:
-                        finish(target, arrow_schema(target, self._schema))
-                    refresh_tables(self.spark, self.lowered)
-                    self.facts.ended, self.facts.files = True, files_of(self.lowered.streams)
-                    self.facts.store(self.storage)
-                    self.query.stop()
+            self._bring_to_the_end(self.query)
         except (PySparkException, Py4JError, HeadraceError, OSError) as error:
             self.error = explain_failure(error, self._places)
-        failure = self.query.exception()
-        if failure is not None:
-            self.error = explain_failure(failure, self._places)
         for spool in self._spools:
             spool.stop()
             self.error = self.error or spool.error
+        with suppress(PySparkException, Py4JError):
+            self._look()  # what the query counted is told also when its session is gone
         self._lock.release()
+        if not any(t.shown for t in self.targets):  # else there may be rows that nobody has asked for yet
+            self._discard()
         self._ended.set()
+
+    def _bring_to_the_end(self, query: StreamingQuery) -> None:
+        if self.follow or self._at_once:
+            query.awaitTermination()
+            ended = self._at_once and not self._stopping
+        else:
+            for spool in self._spools:
+                spool.wait()
+            query.processAllAvailable()
+            ended = query.isActive
+            if ended:
+                say(self.storage, self.path, ended=True)
+                query.processAllAvailable()
+        failure = query.exception()
+        if failure is not None:
+            raise failure
+        if ended:
+            for target in self.targets:
+                finish(target, arrow_schema(target, self._schema))
+            refresh_tables(self.spark, self.lowered)
+            self.facts.ended, self.facts.files = True, files_of(self.lowered.streams)
+            self.facts.store(self.storage)
+            query.stop()
+
+    def _discard(self) -> None:
+        """A checkpoint that has no name is of no use to anybody."""
+        for spool in self._spools:
+            spool.stop()
+        if self._scratch is not None:
+            self._scratch.remove()
 
     @property
     def done(self) -> bool:
         """Whether it has ended."""
         return self._ended.is_set()
 
+    @property
+    def progress(self) -> Progress:
+        """How far it is: all micro-batches together."""
+        self._look()
+        return self._totals
+
     def stop(self) -> None:
         """End after the running batch; what was given out stays, and the checkpoint can be resumed."""
-        if self.query is not None and self.query.isActive:
-            self.query.stop()
+        self._stopping = True
+        if self.query is not None and not self.done:
+            with suppress(Py4JError):  # a JVM that is gone has stopped
+                self.query.stop()
         self._ended.wait(30)
+
+    def __enter__(self) -> Run:
+        """Itself."""
+        return self
+
+    def __exit__(self, kind: object, error: object, where: object) -> None:
+        """Stop it."""
+        self.stop()
+        self._discard()
 
     def wait(self, timeout: float | None = None) -> Run:
         """Until it has ended; raises what went wrong."""
@@ -223,12 +272,12 @@ class Run:
         deadline = time.monotonic() + timeout_s
         while True:
             ended = self.done
-            events = [*self._rows(), *self._progress()]
+            events = [*self._rows(), *self._told()]
             if events or ended or time.monotonic() >= deadline:
                 break
             time.sleep(min(0.05, timeout_s))
-        if ended and not events and self._own:
-            shutil.rmtree(self.path, ignore_errors=True)
+        if ended and not events:
+            self._discard()
         return events
 
     def _rows(self) -> list[Event]:
@@ -249,46 +298,24 @@ class Run:
                 os.remove(file)
         return events
 
-    def _progress(self) -> list[Event]:
-        if self.query is None:
-            return []
-        events: list[Event] = []
+    def _told(self) -> list[Event]:
+        self._look()
+        return [self._untold.popleft() for _ in range(len(self._untold))]
+
+    def _look(self) -> None:
+        """Count the micro-batches that are new."""
+        if self.query is None or self.done:
+            return
         for progress in self.query.recentProgress:
             batch = int(progress["batchId"])
             observed = progress.get("observedMetrics") or {}
             if batch in self._seen_batches or "headrace" not in observed:
                 continue
             self._seen_batches.add(batch)
-            events.append(_progress_event(progress, observed["headrace"], observed["headrace_out"]["rows_out"]))
-        return events
-
-
-def _observations() -> list[Any]:
-    out = []
-    for kind, name in enumerate(METRICS):
-        value = F.when((F.col("q") == METRICS_ROW) & (F.col("sign") == kind), F.col("number"))
-        most = name in ("frontier", "newest")
-        out.append((F.max(value) if most else F.sum(value)).alias(name))
-    return out
-
-
-def _progress_event(progress: Any, observed: Any, rows_out: int) -> ProgressEvent:
-    seen = {name: observed[name] for name in METRICS}
-    frontier, newest = seen["frontier"], seen["newest"]
-    known = frontier is not None and newest is not None and START_OF_TIME < frontier < END_OF_TIME
-    return ProgressEvent(
-        batch_id=int(progress["batchId"]),
-        rows_in=sum(seen[name] or 0 for name in ("admitted", "late", "rejected", "punctuation")),
-        rows_out=rows_out,
-        late=(seen["late"] or 0) + (seen["missed"] or 0),
-        rejected=seen["rejected"] or 0,
-        frontier_lag_s=max(0.0, (newest - frontier) / 1e6) if known else None,
-        batch_ms=float(progress["durationMs"].get("triggerExecution", 0)),
-        cache_hits=seen["cache_hits"] or 0,
-        cache_misses=seen["cache_misses"] or 0,
-        punctuation=seen["punctuation"] or 0,
-        waiting=seen["waiting"] or 0,
-    )
+            took = float(progress["durationMs"].get("triggerExecution", 0))
+            event = progress_event(batch, took, observed["headrace"], observed["headrace_out"]["rows_out"])
+            self._totals = self._totals.plus(event)
+            self._untold.append(event)
 
 
 __all__ = ["Run", "has_op", "start_run", "start_script"]

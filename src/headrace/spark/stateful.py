@@ -38,6 +38,10 @@ class Kept:
         self.most = int(os.environ.get("HEADRACE_CACHE_BUCKETS", "256"))
         self._kept: OrderedDict[tuple[str, int], tuple[bytes, TaskProcessor]] = OrderedDict()
 
+    def has(self, run: str, label: int) -> bool:
+        """Whether there is a processor of a bucket, of whichever version."""
+        return (run, label) in self._kept
+
     def find(self, run: str, label: int, version: bytes) -> TaskProcessor | None:
         """The processor of a bucket, if it stands exactly where the stored state stands."""
         found = self._kept.pop((run, label), None)
@@ -72,6 +76,10 @@ class SparkStore:
         """A cell."""
         row = self.cells.getValue((name,))
         return None if row is None else bytes(row[0])
+
+    def has(self, name: str) -> bool:
+        """Whether a cell is there. To read one that is not costs a line in Spark's log."""
+        return self.cells.containsKey((name,))
 
     def write(self, name: str, data: bytes) -> None:
         """Keep a cell."""
@@ -178,9 +186,10 @@ class Buckets:
             yield from self._frames(parts)
 
     def _processor(self, stage: Stage, label: int, store: SparkStore) -> TaskProcessor:
-        version = store.read("version")
-        if version is not None:
-            found = kept().find(self.run, label, version)
+        version = None
+        if kept().has(self.run, label) or store.has("version"):
+            version = store.read("version")
+            found = None if version is None else kept().find(self.run, label, version)
             if found is not None:
                 found.attach(store)
                 return found
@@ -214,7 +223,7 @@ class Buckets:
     def _numbers(
         self, processor: TaskProcessor, result: Result, *, first_stage: bool, first_bucket: bool
     ) -> dict[int, int | None]:
-        """Numbers for progress, by their place in `headrace.spark.run.METRICS`. Rows are counted in one stage only."""
+        """Numbers for progress, by their place in `headrace.spark.progress.METRICS`. Rows are counted in one stage only."""
         clock = processor.clock
         numbers: dict[int, int | None] = {0: result.late, 1: result.admitted} if first_stage else {}
         if processor.matching is not None:

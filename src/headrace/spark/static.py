@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
+import os
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import Observation
+from pyspark.sql import functions as F
 
-from headrace.runtime.events import Event, RowsEvent
+from headrace.runtime.events import Event, Progress, RowsEvent
+from headrace.spark.borrowed import PARTITIONS, partitions_for, settings
 from headrace.spark.checkpoint import open_checkpoint
 from headrace.spark.failures import Places, explained
 from headrace.spark.formats import read_arrow
 from headrace.spark.lock import Lock
 from headrace.spark.plan import bucket_count, finish_all, output_frame
+from headrace.spark.progress import observations, progress_event
 from headrace.spark.publish import begin, finish, publish
+from headrace.spark.scratch import Scratch
 from headrace.spark.signs import claim
 from headrace.spark.sink import Writer
 from headrace.spark.storage import LOCAL, absolute, join, storage_of
@@ -40,9 +44,10 @@ class StaticRun:
         buckets: int | None = None, overwrite: bool = False,
     ) -> None:  # fmt: skip
         """Compute all queries together. With a checkpoint it can be done again: its one batch takes the place of the last."""
+        self.progress = Progress()
         self._rows: list[Event] = []
-        scratch = tempfile.mkdtemp(prefix="headrace-")
-        path = absolute(checkpoint or scratch)
+        scratch = Scratch()
+        path = absolute(checkpoint or os.path.join(scratch.path, "checkpoint"))
         storage = storage_of(path, spark)
         lock = Lock(path, storage)
         try:
@@ -53,15 +58,17 @@ class StaticRun:
                 self._compute(spark, lowered, frames, targets, facts.buckets)
         finally:
             lock.release()
-            shutil.rmtree(scratch, ignore_errors=True)
+            scratch.remove()
 
     def _compute(
         self, spark: SparkSession, lowered: Lowered, frames: dict[str, DataFrame], targets: list[Target], buckets: int
     ) -> None:
         """Staged by tasks, and published as the one batch that there is."""
         wide = output_frame(spark, lowered, frames, None, streaming=False, buckets=buckets, ended=True)
-        finished = finish_all(wide, lowered)
-        staged = finished.mapInArrow(_stager(Writer(targets)), "q INT, path STRING").collect()
+        counted, out = Observation("headrace"), Observation("headrace_out")
+        finished = finish_all(wide.observe(counted, *observations()), lowered).observe(out, F.count(F.lit(1)).alias("rows_out"))
+        with settings(spark, {PARTITIONS: str(partitions_for(spark))}):
+            staged = finished.mapInArrow(_stager(Writer(targets)), "q INT, path STRING").collect()
         for target in targets:
             begin(target)
             publish(target, [row["path"] for row in staged if row["q"] == target.query], 0)
@@ -70,6 +77,7 @@ class StaticRun:
             else:
                 finish(target, arrow_schema(target, finished.schema))
         refresh_tables(spark, lowered)
+        self.progress = self.progress.plus(progress_event(0, 0.0, counted.get, out.get["rows_out"]))
 
     def wait(self, timeout: float | None = None) -> StaticRun:
         """Nothing to wait for."""
@@ -84,6 +92,13 @@ class StaticRun:
 
     def stop(self) -> None:
         """It has stopped already."""
+
+    def __enter__(self) -> StaticRun:
+        """Itself."""
+        return self
+
+    def __exit__(self, kind: object, error: object, where: object) -> None:
+        """Nothing to stop."""
 
 
 def _stager(writer: Writer) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -5,16 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from typing import TYPE_CHECKING
-
-from pyspark import SparkConf, SparkContext
-from pyspark.errors import PySparkRuntimeError
-from pyspark.java_gateway import launch_gateway
 
 from headrace.errors import HeadraceError, SetupError, SystemFailure
-
-if TYPE_CHECKING:
-    from py4j.java_gateway import JavaGateway
 
 KEPT_LINES = 50
 
@@ -43,24 +35,6 @@ class Chatter:
         """All that is remembered, once nobody can say more."""
         self._thread.join(1)
         return "\n".join(self.lines)
-
-
-def quiet_context(settings: dict[str, str]) -> SparkContext:
-    """A Spark context whose JVM writes neither to standard output nor to standard error of this process."""
-    conf = SparkConf().setAll(list(settings.items()))
-    return SparkContext(conf=conf, gateway=_launch(conf))
-
-
-def _launch(conf: SparkConf) -> JavaGateway:
-    chatter = Chatter()
-    failure: PySparkRuntimeError | None = None
-    try:
-        return launch_gateway(conf, {"stdout": chatter.write, "stderr": chatter.write})
-    except PySparkRuntimeError as error:
-        failure = error
-    finally:
-        chatter.close()
-    raise why_no_java(chatter.last_words()) from failure
 
 
 def why_no_java(said: str) -> HeadraceError:

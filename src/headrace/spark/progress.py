@@ -1,0 +1,43 @@
+"""What a run counts, batch by batch: rows that no query sees carry the numbers to where Spark observes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import functions as F
+
+from headrace.plan.time import END_OF_TIME, START_OF_TIME
+from headrace.runtime.events import ProgressEvent
+from headrace.spark.slots import METRICS_ROW
+
+METRICS = ("late", "admitted", "frontier", "cache_hits", "cache_misses", "rejected", "newest", "missed", "punctuation", "waiting")
+
+
+def observations() -> list[Any]:
+    """What is counted of the wide rows of a batch, on their way to the sink."""
+    out = []
+    for kind, name in enumerate(METRICS):
+        value = F.when((F.col("q") == METRICS_ROW) & (F.col("sign") == kind), F.col("number"))
+        most = name in ("frontier", "newest")
+        out.append((F.max(value) if most else F.sum(value)).alias(name))
+    return out
+
+
+def progress_event(batch: int, took_ms: float, observed: Any, rows_out: int) -> ProgressEvent:
+    """A micro-batch by what was counted of it."""
+    seen = {name: observed[name] for name in METRICS}
+    frontier, newest = seen["frontier"], seen["newest"]
+    known = frontier is not None and newest is not None and START_OF_TIME < frontier < END_OF_TIME
+    return ProgressEvent(
+        batch_id=batch,
+        rows_in=sum(seen[name] or 0 for name in ("admitted", "late", "rejected", "punctuation")),
+        rows_out=rows_out,
+        late=(seen["late"] or 0) + (seen["missed"] or 0),
+        rejected=seen["rejected"] or 0,
+        frontier_lag_s=max(0.0, (newest - frontier) / 1e6) if known else None,
+        batch_ms=took_ms,
+        cache_hits=seen["cache_hits"] or 0,
+        cache_misses=seen["cache_misses"] or 0,
+        punctuation=seen["punctuation"] or 0,
+        waiting=seen["waiting"] or 0,
+    )
