@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from headrace.sql.errors import Span
     from headrace.sql.syntax import Scalar, Timing
 
-NO_TIME = ("BOOLEAN", "BINARY", "ARRAY", "MAP", "STRUCT", "FLOAT", "DOUBLE", "DECIMAL")
+NO_TIME = ("BOOLEAN", "BINARY", "ARRAY", "MAP", "STRUCT", "FLOAT", "DOUBLE", "DECIMAL", "STRING", "VARIANT")
 
 
 def bind_schema(statement: CreateSchema, catalog: Catalog) -> None:

@@ -19,7 +19,7 @@ from headrace.plan.query import is_table
 from headrace.sql.bind_join import conjuncts
 from headrace.sql.columns import project
 from headrace.sql.errors import Span, SqlError
-from headrace.sql.scope import has_aggregate
+from headrace.sql.scope import extent, has_aggregate
 from headrace.sql.scope_pattern import GroupCalls, PatternScope
 from headrace.sql.syntax import FromStream, Item, Scalar
 
@@ -160,14 +160,3 @@ def _check_names(text: Text, places: Sequence[tuple[Place, Span]]) -> None:
                 hint="give each a name of its own: SEQ(payments a, payments b)",
             )
         seen.add(found.name.lower())
-
-
-def extent(text: Text, tree: exp.Expr, default: Span) -> Span:
-    """From the first to the last word of an expression, as far as sqlglot kept their places, and the brackets it opens."""
-    found = [node.meta for node in tree.walk() if "start" in node.meta]
-    if not found:
-        return default
-    span = Span(min(m["start"] for m in found), max(m["end"] for m in found) + 1)
-    while text.slice(span).count("(") > text.slice(span).count(")") and text.sql[span.end : span.end + 1] == ")":
-        span = Span(span.start, span.end + 1)
-    return span

@@ -18,10 +18,10 @@ from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Merge, Node, Project, Scan
 from headrace.plan.patterns import Selection, place_columns
 from headrace.sql.bind_join import conjuncts
-from headrace.sql.bind_pattern import Drawn, extent, place_of
+from headrace.sql.bind_pattern import Drawn, place_of
 from headrace.sql.columns import project
 from headrace.sql.exclusive import exclude
-from headrace.sql.scope import Scope
+from headrace.sql.scope import Scope, extent
 from headrace.sql.symbols import Reader
 from headrace.sql.syntax import FromStream, Item, Scalar
 

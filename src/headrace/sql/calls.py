@@ -10,11 +10,11 @@ from sqlglot import exp
 from headrace.plan.aggregates import Aggregate, Function, function, result_type
 from headrace.plan.expr import Expr
 from headrace.sql.over import frame
-from headrace.sql.scope import Scope, aggregate_name, place
+from headrace.sql.scope import Scope, aggregate_name, extent, place, placed
+from headrace.sql.syntax import Scalar
 
 if TYPE_CHECKING:
     from headrace.sql.errors import Span
-    from headrace.sql.syntax import Scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,7 @@ class Calls:
         self.order = order
         self.found: dict[Group, list[Aggregate]] = {group: []} if group else {}
         self.names = {n.lower() for n in scope.schema.names}
+        self.types: dict[str, str] = {}  # of the results, by name
 
     def bind(self, value: Scalar, *, name: str | None = None, scope: Scope | None = None, group: Group | None = None) -> Expr:
         """An expression over the columns and the results of its calls; `name` is for the result of one that is a call alone."""
@@ -52,7 +53,7 @@ class Calls:
                 return self._add(group, node, columns, value.span, wanted)
             return None
 
-        return columns.rewrite(value.tree, value.span, swap)
+        return columns.rewrite(value.tree, value.span, swap, self.types)
 
     def _without_over(self, node: exp.Expr, where: Span) -> Exception:
         return self.scope.text.error(
@@ -73,15 +74,17 @@ class Calls:
         call = node
         if isinstance(node, exp.Filter):
             call = node.this
-            condition = inner_scalar(scope, node.expression.this, place(node.expression.this, where), "FILTER")
+            condition = filter_condition(scope, node, where)
         spelt = aggregate_name(scope.text, call)
         if spelt is None:
             raise scope.text.error("FILTER and OVER belong to an aggregate", place(node, where))
         at = place(call, where)
         kind, argument = argument_of(scope, call, spelt, at)
         with scope.text.at(at):
-            result_type(kind, argument.type_in(scope.schema) if argument else None)
-            return self._column(group, Aggregate(name or "", kind, argument, condition))
+            found = result_type(kind, argument.type_in(scope.schema) if argument else None)
+            column = self._column(group, Aggregate(name or "", kind, argument, condition))
+        self.types[column.name.lower()] = found
+        return placed(column, extent(scope.text, node, where))
 
     def _column(self, group: Group, call: Aggregate) -> exp.Expr:
         """The column that holds the result; a call that is there already is not computed again."""
@@ -92,6 +95,13 @@ class Calls:
         name = take_name(call.name, self.names)
         calls.append(replace(call, name=name))
         return Expr.column(name).tree
+
+
+def filter_condition(scope: Scope, node: exp.Filter, where: Span) -> Expr:
+    """The condition of FILTER (WHERE ..)."""
+    tree = node.expression.this
+    value = Scalar(tree, extent(scope.text, tree, where))
+    return scope.check_condition(inner_scalar(scope, tree, value.span, "FILTER"), value, "FILTER")
 
 
 def take_name(wanted: str, taken: set[str]) -> str:

@@ -10,6 +10,7 @@ from sqlglot import exp
 from headrace.errors import unknown
 from headrace.plan.aggregates import base_type
 from headrace.plan.expr import Expr
+from headrace.plan.typecheck import TypeMismatch, Typing
 from headrace.sql.errors import Span
 from headrace.sql.expressions import COUNTED
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 NESTED = ("STRUCT", "MAP", "VARIANT", "UNKNOWN")
 NOT_CONDITIONS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ",
-                  "BINARY", "ARRAY", "MAP", "STRUCT")  # fmt: skip
+                  "STRING", "BINARY", "ARRAY", "MAP", "STRUCT")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,11 @@ class Scope:
             raise self.text.error(f"{clause} takes a condition, and this is a {kind}", value.span)
         return bound
 
-    def rewrite(self, tree: exp.Expr, where: Span, swap: Swap) -> Expr:
-        """Replace nodes for which `swap` gives something, and look up the columns of the rest."""
+    def rewrite(self, tree: exp.Expr, where: Span, swap: Swap, results: Mapping[str, str] | None = None) -> Expr:
+        """Replace nodes for which `swap` gives something, look up the columns of the rest, and refuse types that do not fit.
+
+        `results` are the types of the columns that `swap` puts in, by lower-case name.
+        """
 
         def visit(node: exp.Expr) -> exp.Expr:
             swapped = swap(node)
@@ -74,7 +78,20 @@ class Scope:
             written = {c.name for c in bound.find_all(exp.Column)}
             if set(found.columns) != written:  # sqlglot reads `0 . x`, and writes something else
                 raise self.text.error("this is not an expression that can be written down again", where)
+            self._check_types(bound, where, results or {})
             return found
+
+    def _check_types(self, bound: exp.Expr, where: Span, results: Mapping[str, str]) -> None:
+        columns = {**{f.name.lower(): f.type for f in self.schema.fields}, **results}
+
+        def said(node: exp.Expr) -> str:
+            span = known_extent(self.text, node)
+            return " ".join(self.text.slice(span).split()) if span else node.sql(dialect="spark")
+
+        try:
+            Typing(columns, said).of(bound)
+        except TypeMismatch as error:
+            raise self.text.error(error.message, extent(self.text, error.node, where), hint=error.hint) from error
 
     def column(self, node: exp.Column, where: Span) -> exp.Expr:
         """Look a column up: `a`, `s.a`, or a field of a struct `a.b`, which becomes `(a).b`."""
@@ -83,7 +100,7 @@ class Scope:
         name = first.name
         if not rest and name.lower() in self.aliases:
             named = self.aliases[name.lower()].tree
-            return named if isinstance(named, exp.Column) else exp.paren(named)
+            return placed(named if isinstance(named, exp.Column) else exp.paren(named), place(node, where))
         if not self.schema.has(name):
             raise self._unknown(first, where, qualified=bool(rest))
         found = self.schema.field(name)
@@ -91,7 +108,7 @@ class Scope:
             raise self.text.error(
                 f"{name!r} is neither a stream that is read here nor a column with fields", place(first, where), hint=self._hint()
             )
-        tree: exp.Expr = Expr.column(found.name).tree
+        tree = placed(Expr.column(found.name).tree, known_extent(self.text, node))
         for part in rest:
             tree = exp.Dot(this=tree if isinstance(tree, exp.Dot) else exp.paren(tree), expression=part.copy())
         return tree
@@ -134,6 +151,31 @@ def place(node: exp.Expr, default: Span) -> Span:
         if "start" in part.meta:
             return Span(part.meta["start"], part.meta["end"] + 1)
     return default
+
+
+def extent(text: Text, tree: exp.Expr, default: Span) -> Span:
+    """Where an expression stands, as far as that is known."""
+    return known_extent(text, tree) or default
+
+
+def known_extent(text: Text, tree: exp.Expr) -> Span | None:
+    """From the first to the last word of an expression that sqlglot kept the place of, and the brackets it opens."""
+    found = [node.meta for node in tree.walk() if "start" in node.meta]
+    if not found:
+        return None
+    span = Span(min(m["start"] for m in found), max(m["end"] for m in found) + 1)
+    while text.slice(span).count("(") > text.slice(span).count(")") and text.sql[span.end : span.end + 1] == ")":
+        span = Span(span.start, span.end + 1)
+    return span
+
+
+def placed(tree: exp.Expr, span: Span | None) -> exp.Expr:
+    """A tree of another text, at the place of what it stands for."""
+    for node in tree.walk():
+        node.meta.clear()
+    if span is not None:
+        tree.meta.update(start=span.start, end=span.end - 1)
+    return tree
 
 
 def aggregate_name(text: Text, node: exp.Expr) -> str | None:

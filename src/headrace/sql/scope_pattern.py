@@ -11,9 +11,9 @@ from headrace.errors import unknown
 from headrace.plan.aggregates import Aggregate, result_type
 from headrace.plan.expr import Expr
 from headrace.plan.patterns import place_columns
-from headrace.sql.calls import argument_of, inner_scalar, take_name
+from headrace.sql.calls import argument_of, filter_condition, take_name
 from headrace.sql.errors import Span
-from headrace.sql.scope import Scope, aggregate_name, place
+from headrace.sql.scope import Scope, aggregate_name, extent, place, placed
 
 if TYPE_CHECKING:
     from headrace.plan.patterns import Place
@@ -107,6 +107,7 @@ class GroupCalls:
         """Begin with none."""
         self.found: list[tuple[str, Aggregate]] = []
         self.names = {n.lower() for n in scope.schema.names}
+        self.types: dict[str, str] = {}  # of the results, by name
 
     def bind(self, value: Scalar, scope: PatternScope, name: str | None = None) -> Expr:
         """An expression over single events and the results of its calls; `name` is for the result of a call that is all of it."""
@@ -120,7 +121,7 @@ class GroupCalls:
                 return self._add(node, scope, value.span, name if node.parent is None else None)
             return None
 
-        return scope.rewrite(value.tree, value.span, swap)
+        return scope.rewrite(value.tree, value.span, swap, self.types)
 
     def _add(self, node: exp.Expr, scope: PatternScope, where: Span, name: str | None) -> exp.Expr:
         call = node.this if isinstance(node, exp.Filter) else node
@@ -134,10 +135,12 @@ class GroupCalls:
         kind, argument = argument_of(inner, call, spelt, at)
         condition = None
         if isinstance(node, exp.Filter):
-            condition = inner_scalar(inner, node.expression.this, place(node.expression.this, where), "FILTER")
+            condition = filter_condition(inner, node, where)
         with scope.text.at(at):
-            result_type(kind, argument.type_in(inner.schema) if argument else None)
-            return self._column(group.name, Aggregate(name or "", kind, argument, condition))
+            found = result_type(kind, argument.type_in(inner.schema) if argument else None)
+            column = self._column(group.name, Aggregate(name or "", kind, argument, condition))
+        self.types[column.name.lower()] = found
+        return placed(column, extent(scope.text, node, where))
 
     def _place(self, call: exp.Expr, whole: exp.Expr, counted: int | None, scope: PatternScope, at: Span) -> Place:
         """The repeated place whose events a call is about."""
