@@ -61,7 +61,7 @@ list -> INT: cardinality size
 map -> ?: map_concat map_entries map_keys map_values
 nested -> STRING: to_csv to_json to_xml
 number -> =0: nullifzero
-number -> ?: bround ceil ceiling floor make_interval make_ym_interval round try_make_interval zeroifnull
+number -> ?: bround ceil ceiling floor make_interval make_ym_interval round zeroifnull
 number -> BIGINT: bitmap_bit_position bitmap_bucket_number factorial
 number -> BOOLEAN: isnan
 number -> DATE: date_from_unix_date
@@ -98,7 +98,7 @@ array boolean -> =0: sort_array
 array number -> ?: get
 array string -> STRING: array_join
 atom any -> STRING: concat_ws format_string printf to_char to_varchar
-atom atom -> ?: regexp_extract_all sentences sequence split try_add try_subtract
+atom atom -> ?: regexp_extract_all sentences sequence split
 atom atom -> BINARY: encode try_to_binary
 atom atom -> BOOLEAN: contains endswith ilike like regexp regexp_like rlike startswith
 atom atom -> DATE: to_date try_to_date
@@ -117,13 +117,10 @@ map any -> BOOLEAN: map_contains_key
 map map -> ?: map_concat
 number atom -> ?: elt
 number atom -> STRING: from_unixtime
-number number -> ?: bround make_interval make_ym_interval pmod round shiftleft shiftright shiftrightunsigned try_make_interval
-  try_mod
+number number -> ?: bround make_interval make_ym_interval pmod round shiftleft shiftright shiftrightunsigned
 number number -> DOUBLE: atan2 hypot log nanvl pow power
 number number -> INTERVAL DAY TO SECOND: make_dt_interval
 number whole -> STRING: format_number
-span number -> ?: try_divide
-span span -> ?: try_multiply
 string string -> ?: str_to_map
 string string -> STRING: get_json_object mask parse_url try_parse_url
 text atom -> STRING: decode
@@ -160,7 +157,7 @@ atom number number -> STRING: conv substr substring
 map map any -> ?: map_zip_with
 map map map -> ?: map_concat
 number atom atom -> STRING: elt
-number number number -> ?: make_interval try_make_interval
+number number number -> ?: make_interval
 number number number -> DATE: make_date
 number number number -> INTERVAL DAY TO SECOND: make_dt_interval
 string string atom -> BINARY: aes_decrypt aes_encrypt hmac try_aes_decrypt

@@ -21,7 +21,7 @@ from headrace.plan.literals import is_moving, readable
 from headrace.plan.signatures import CLASSES, READ_AS, SIGNATURES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 CONDITIONS = (exp.And, exp.Or, exp.Not)
@@ -128,15 +128,20 @@ class Typing:
         if Family.MAP in (family(found), self._of(left).family, self._of(right).family):
             raise TypeMismatch(f"{self.said(node)}: values of type MAP cannot be compared", node)
 
-    def _together(self, node: exp.Expr, parts: Iterable[exp.Expr]) -> str:
+    def _together(self, node: exp.Expr, parts: Sequence[exp.Expr]) -> str:
         """The type that several values are brought to."""
         given = [p for p in parts if self._of(p).type != "VOID"]
-        found = self._of(given[0]).type if given else "VOID"
-        # Those that are written out last: what they are read as depends on all the others.
-        ordered = sorted(given, key=lambda p: self._of(p).written is not None)
-        for one in ordered[1:]:
-            found = self._meet(node, ordered[0], one) if found == self._of(ordered[0]).type else common(found, self._of(one).type)
-        return found or UNKNOWN_TYPE
+        if not given:
+            return "VOID"
+        found = self._of(given[0]).type
+        for at, one in enumerate(given[1:], start=1):
+            met = common(found, self._of(one).type)
+            if met is None:
+                other = next(p for p in given[:at] if common(self._of(p).type, self._of(one).type) is None)
+                raise TypeMismatch(self._apart(other, one), node, self._cast_hint(other, one))
+            found = met
+        self._read_texts(node, given, found)
+        return found
 
     def _extreme(self, node: exp.Expr, parts: list[exp.Expr]) -> str:
         """GREATEST and LEAST read no texts as anything else."""
@@ -152,12 +157,17 @@ class Typing:
         found = common(one.type, other.type)
         if found is None:
             raise TypeMismatch(self._apart(left, right), node, self._cast_hint(left, right))
-        if family(found) in (Family.STRING, Family.BINARY, Family.UNKNOWN):
-            return found
-        for text, met in ((left, right), (right, left)):
-            if self._of(text).family is Family.STRING:
-                self._read(node, text, found, met)
+        self._read_texts(node, [left, right], found)
         return found
+
+    def _read_texts(self, node: exp.Expr, parts: Sequence[exp.Expr], kind: str) -> None:
+        """Texts among values that are brought to one type."""
+        if family(kind) in (Family.STRING, Family.BINARY, Family.UNKNOWN):
+            return
+        other = next(p for p in parts if self._of(p).family is not Family.STRING)
+        for part in parts:
+            if self._of(part).family is Family.STRING:
+                self._read(node, part, kind, other)
 
     def _read(self, node: exp.Expr, text: exp.Expr, kind: str, met: exp.Expr) -> None:
         """A text that is read as another type, because of what it meets."""
@@ -184,8 +194,7 @@ class Typing:
 
     def _cast_hint(self, left: exp.Expr, right: exp.Expr) -> str:
         """How to write what was probably meant."""
-        one, other = self._of(left), self._of(right)
-        text, met = (left, right) if one.family is Family.STRING else (right, left)
+        text, met = (left, right) if self._of(left).family is Family.STRING else (right, left)
         if self._of(text).family is not Family.STRING:
             return "convert one of them with CAST"
         wanted = self._of(met).type
