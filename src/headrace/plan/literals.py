@@ -49,7 +49,7 @@ def is_moving(text: str) -> bool:
 
 def _is_date(text: str) -> bool:
     found = _DAY.match(text)
-    return found is not None and _is_day(found) and (not text[found.end() :] or (found["day"] and text[found.end()] in " T"))
+    return found is not None and _is_day(found) and (not text[found.end() :] or bool(found["day"] and text[found.end()] in " T"))
 
 
 def _is_timestamp(text: str) -> bool:

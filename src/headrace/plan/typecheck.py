@@ -5,30 +5,30 @@ Works up from the leaves over a tree of any depth. Of what is not known, nothing
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
-from sqlglot.errors import ErrorLevel, SqlglotError
 
 from headrace.errors import QueryError
 from headrace.plan.aggregates import base_type
 from headrace.plan.coercion import NUMBERS, Family, Operand, can_cast, common, family, sum_of
 from headrace.plan.expr import UNKNOWN_TYPE
 from headrace.plan.literals import is_moving, readable
+from headrace.plan.scalar_calls import call_of
 from headrace.plan.signatures import CLASSES, READ_AS, SIGNATURES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
-CONDITIONS = (exp.And, exp.Or, exp.Not)
 ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv)
 BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
-SIGNS = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "DIV", exp.BitwiseAnd: "&",
-         exp.BitwiseOr: "|", exp.BitwiseXor: "^", exp.And: "AND", exp.Or: "OR", exp.Not: "NOT"}  # fmt: skip
+SIGNS: dict[type[exp.Expr], str] = {
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "DIV", exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|", exp.BitwiseXor: "^", exp.And: "AND", exp.Or: "OR", exp.Not: "NOT",
+}  # fmt: skip
 BOOLEAN, UNKNOWN = Operand("BOOLEAN"), Operand(UNKNOWN_TYPE)
 TIME_EXAMPLE = "'2024-01-31 12:00:00'"
 
@@ -113,6 +113,10 @@ class Typing:
             case exp.Nullif():
                 self._compare(node, node.this, node.expression)
                 return self._of(node.this)
+            case exp.DPipe():
+                return Operand(self._joined([node.this, node.expression], node))
+            case exp.Concat():
+                return Operand(self._joined(node.expressions, node))
             case exp.Nvl2():
                 return Operand(self._together(node, [node.args["true"], node.args["false"]]))
             case exp.TsOrDsToDate():
@@ -224,16 +228,17 @@ class Typing:
         left, right = node.this, node.expression
         one, other = self._of(left), self._of(right)
         families = (one.family, other.family)
-        spans = {Family.INTERVAL, Family.MONTHS}
-        if Family.UNKNOWN in families or (Family.STRING in families and spans & {*families}):
+        if Family.UNKNOWN in families:
             return UNKNOWN_TYPE
+        if Family.STRING in families and {Family.INTERVAL, Family.MONTHS} & {*families}:
+            return self._span_and_text(node, left, right)
+        if isinstance(node, exp.IntDiv) and not _divides(one, other):
+            raise TypeMismatch(self._no_sum(node, left, right), node, "write FLOOR(a / b), or CAST it to BIGINT")
         if Family.STRING in families and {*families} <= {Family.STRING, *NUMBERS}:
             return self._of_texts(node, left, right)
         if isinstance(node, exp.Sub) and {*families} == {Family.STRING, Family.TIME}:
             self._meet(node, left, right)
             return "INTERVAL DAY TO SECOND"
-        if isinstance(node, exp.IntDiv) and any(base_type(o.type) in ("FLOAT", "DOUBLE") for o in (one, other)):
-            raise TypeMismatch(self._no_sum(node, left, right), node, "write FLOOR(a / b), or CAST it to BIGINT")
         if families[0] in NUMBERS and families[1] in NUMBERS:
             return _number(node, one, other)
         if isinstance(node, exp.Add | exp.Sub):
@@ -247,7 +252,7 @@ class Typing:
     def _of_texts(self, node: exp.Expr, left: exp.Expr, right: exp.Expr) -> str:
         """Arithmetic of texts: those that are written out are read as numbers, others would be, row by row."""
         found = common(self._of(left).type, self._of(right).type)
-        kind = "DOUBLE" if found is None or isinstance(node, exp.Div) else found
+        kind = "DOUBLE" if found is None else found
         for part in (left, right):
             operand = self._of(part)
             unread = operand.written is None or not readable(operand.written, kind) or family(kind) is Family.STRING
@@ -255,7 +260,30 @@ class Typing:
                 message = f"{SIGNS[type(node)]} takes numbers, and {self.said(part)} is {article(operand.type)}"
                 join = ", or || to put texts together" if isinstance(node, exp.Add) else ""
                 raise TypeMismatch(message, part, f"write CAST({self.said(part)} AS DOUBLE){join}")
-        return kind
+        return "DOUBLE" if isinstance(node, exp.Div) else kind
+
+    def _span_and_text(self, node: exp.Expr, left: exp.Expr, right: exp.Expr) -> str:
+        """A text beside an interval is read as a time that it moves, or as a number that it is taken times."""
+        one, other = self._of(left), self._of(right)
+        text, span = (left, other) if one.family is Family.STRING else (right, one)
+        moved = isinstance(node, exp.Add | exp.Sub) and span.family is Family.INTERVAL
+        backwards = isinstance(node, exp.Sub | exp.Div) and (text is right) is isinstance(node, exp.Sub)
+        written = self._of(text).written
+        known = moved or isinstance(node, exp.Mul | exp.Div)
+        if not known or backwards or (written is not None and not readable(written, "TIMESTAMP" if moved else "DOUBLE")):
+            raise TypeMismatch(self._no_sum(node, left, right), node)
+        return UNKNOWN_TYPE if moved else span.type
+
+    def _joined(self, parts: Sequence[exp.Expr], node: exp.Expr) -> str:
+        """`a || b` and CONCAT: single values become texts, arrays go with arrays."""
+        nested = (Family.ARRAY, Family.MAP, Family.STRUCT)
+        known = [self._of(p) for p in parts if self._of(p).family is not Family.UNKNOWN]
+        kinds = {o.family if o.family in nested else Family.STRING for o in known}
+        if kinds & {Family.MAP, Family.STRUCT} or len(kinds) > 1:
+            said = " and ".join(article(o.type) for o in known[:2])
+            raise TypeMismatch(f"{said} cannot be put together", node, "single values become texts, arrays go with arrays")
+        whole = len(known) == len(parts) and kinds == {Family.STRING} and {o.family for o in known} != {Family.BINARY}
+        return "STRING" if whole else UNKNOWN_TYPE
 
     def _no_sum(self, node: exp.Expr, left: exp.Expr, right: exp.Expr) -> str:
         kinds = (article(self._of(left).type), article(self._of(right).type))
@@ -348,43 +376,6 @@ class Typing:
         return Operand(kind)
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A function by Spark's name for it; an argument is None where it is not one of the parts as it stands."""
-
-    name: str
-    arguments: tuple[exp.Expr | None, ...]
-
-
-def call_of(node: exp.Func) -> Call | None:
-    """The call that a function is written as for Spark, which is what will be run; None if it is not in the form of one."""
-    parts: list[exp.Expr] = []
-
-    def stand_in(part: object) -> object:
-        if isinstance(part, list):
-            return [stand_in(p) for p in part]
-        if not isinstance(part, exp.Expr):
-            return part
-        if isinstance(part, exp.TsOrDsToDate):  # Spark is not told of some of them
-            return exp.TsOrDsToDate(this=stand_in(part.this))
-        if not isinstance(part, exp.Condition) or isinstance(part, exp.Var):
-            return part.copy()
-        parts.append(part)
-        return exp.column(f"__a{len(parts) - 1}")
-
-    try:
-        shape = type(node)(**{key: stand_in(part) for key, part in node.args.items()})
-        text = shape.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE)
-    except (SqlglotError, ValueError, TypeError, AttributeError, KeyError):
-        return None  # what cannot be written that way is not known
-    found = re.fullmatch(r"(\w+)\(([^()]*)\)", text)
-    if found is None:
-        return None
-    given = [a.strip() for a in found[2].split(",")] if found[2].strip() else []
-    named = {f"__a{i}": part for i, part in enumerate(parts)}
-    return Call(found[1].lower(), tuple(named.get(a) for a in given))
-
-
 def number_type(text: str) -> str:
     """The type of a number that is written out."""
     if "e" in text.lower():
@@ -429,6 +420,12 @@ def _scaled(node: exp.Expr, one: Operand, other: Operand) -> str | None:
     if isinstance(node, exp.IntDiv) and one.family is other.family and one.family in spans:
         return "BIGINT"
     return None
+
+
+def _divides(one: Operand, other: Operand) -> bool:
+    """Whether DIV takes them: no floats, and no texts that would become one."""
+    floats = any(base_type(o.type) in ("FLOAT", "DOUBLE") for o in (one, other))
+    return not floats and {one.family, other.family} != {Family.STRING, Family.FRACTION}
 
 
 def _sum_hint(node: exp.Expr, one: Operand, other: Operand) -> str | None:
