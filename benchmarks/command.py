@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console, RenderableType
 
@@ -73,7 +74,7 @@ class Log:
 
 def finish(
     log: Log, options: argparse.Namespace, results: Sequence[Result], targets: Sequence[Target], *tables: RenderableType,
-    flink: str | None = None, plot: Path | None = None,
+    flink: str | None = None, plot: Path | None = None, more: dict[str, Any] | None = None,
 ) -> None:  # fmt: skip
     """Tables, targets and the JSON, with the machine they hold for."""
     log.show(*tables)
@@ -83,5 +84,5 @@ def finish(
         log.show("[yellow]--quick: the figures mean nothing[/]")
     path = file_for(options, "json")
     arguments = {k: str(v) for k, v in vars(options).items()}
-    save_json(results, {**machine(flink), "load_before": log.load, "arguments": arguments}, path, targets)
+    save_json(results, {**machine(flink), "load_before": log.load, "arguments": arguments}, path, targets, more or {})
     log.say(f"written: {path}" + (f", {plot}" if plot else ""))

@@ -118,12 +118,16 @@ def _cpu_model() -> str:
     return found.group(1) if found else platform.processor() or platform.machine()
 
 
-def save_json(results: Sequence[Result], where: Mapping[str, Any], path: Path, targets: Sequence[Target] = ()) -> None:
+def save_json(
+    results: Sequence[Result], where: Mapping[str, Any], path: Path, targets: Sequence[Target] = (),
+    more: Mapping[str, Any] | None = None,
+) -> None:  # fmt: skip
     path.parent.mkdir(parents=True, exist_ok=True)
     document = {
         "machine": dict(where),
         "targets": [t.as_dict() for t in targets],
         "results": [r.as_dict() for r in results],
+        **(more or {}),
     }
     path.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n")
 
