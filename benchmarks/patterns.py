@@ -1,7 +1,7 @@
 """Sequence patterns: the experiments of Liu et al. (ICDE 2009, figures 4 to 16), on Spark, and beside Flink's MATCH_RECOGNIZE.
 
-Parts: `figures` event by event in one process, `windows` what an event costs against WITHIN, `spark` the three strategies on
-Spark, `flink` both engines on the same payments.
+Parts: `figures` event by event without Spark, `departures` why some are not as in the paper, `windows` what an event costs
+against WITHIN, `spark` the three strategies on Spark, `flink` both engines on the same payments.
 """
 
 from __future__ import annotations
@@ -11,11 +11,21 @@ from pathlib import Path
 
 from rich.table import Table
 
-from . import command, patterns_figures, patterns_flink, patterns_page, patterns_plots, patterns_spark, patterns_windows
+from . import (
+    command,
+    patterns_departures,
+    patterns_figures,
+    patterns_flink,
+    patterns_page,
+    patterns_plots,
+    patterns_spark,
+    patterns_windows,
+)
+from .patterns_seeds import SEEDS
 from .report import Result, Target
 from .rivals import flink_env
 
-PARTS = ("figures", "windows", "spark", "flink")
+PARTS = ("figures", "departures", "windows", "spark", "flink")
 NUMBERS = tuple(range(4, 17))
 
 
@@ -24,6 +34,8 @@ def main(options: argparse.Namespace) -> None:
     results: list[Result] = []
     targets: list[Target] = []
     tables: list[Table] = []
+    if {"figures", "departures"} & set(options.parts):
+        patterns_figures.effort(options)[2].begin(options.resume)
     if "figures" in options.parts:
         drawn = patterns_figures.run(log, options)
         tables += [patterns_page.shown(r.details) for r in drawn]
@@ -31,6 +43,8 @@ def main(options: argparse.Namespace) -> None:
         for r in drawn:
             patterns_plots.save_figure(r.details, folder / patterns_plots.picture_name(r.details))
         results += drawn
+    if "departures" in options.parts:
+        results += patterns_departures.run(log, options)
     if "windows" in options.parts:
         by_window, promised, table = patterns_windows.run(log, options)
         results, targets, tables = [*results, *by_window], [*targets, *promised], [*tables, table]
@@ -74,7 +88,10 @@ def arguments() -> argparse.ArgumentParser:
     options = command.parser("patterns", __doc__.splitlines()[0])
     options.add_argument("--parts", type=parts, default=PARTS, help=f"{', '.join(PARTS)} (default: all)")
     options.add_argument("--figures", type=numbers, default=NUMBERS, help="for example 4-9,16 (default: all)")
-    options.add_argument("--events", type=int, default=20_000, help="rows of each run of a figure")
+    options.add_argument("--events", type=int, default=4_000, help="rows of each run of a figure, with each seed")
+    options.add_argument("--seeds", type=int, default=SEEDS, help="of each run of a figure; its points show their spread")
+    options.add_argument("--workers", type=int, default=1, help="processes that run figures; at most as many as idle cores")
+    options.add_argument("--resume", action="store_true", help="keep what figures and departures measured before")
     options.add_argument("--window-rows", type=int, default=200_000, help="payments of each run with one window")
     options.add_argument("--spark-rows", type=int, default=200_000, help="rows of the runs on Spark")
     options.add_argument("--flink-rows", type=int, default=5_000_000, help="payments beside Flink")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+import statistics
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from . import command
-from .patterns_count import count_by_hand
-from .patterns_driver import trace_of
-from .patterns_metrics import Measures, Timeline, measured
-from .patterns_runs import UNIT, Disk, Run, Strategy
+from .patterns_plots import LATENCIES
+from .patterns_runs import Disk, Run, Strategy
+from .patterns_seeds import Found, Keep, all_of, point
 from .report import Result
 
 LENGTHS = (3, 4, 5, 6, 7)
@@ -20,8 +19,16 @@ LATE_NEGATED = (0.0, *LATE)
 POGS = (0.1, 0.2, 0.3, 0.4)
 WINDOWS = (20.0, 30.0, 40.0, 50.0, 60.0)
 PAGE_THRESHOLDS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15)
+QUICK_ROWS = 250
 BUSIEST = 0.8  # the share of the time that the engine works in the busiest run of a figure, when the stream is played
 LATENCY, TUPLES, EXECUTION, STATE = "latency", "compensations", "execution_us", "stored"
+
+# Both kinds of promise, in the words that stand at the lines of a figure.
+PAPERS, KNOWING = "promises after the largest delay", "promises that know what is under way"
+PROMISES = (
+    f"Two kinds of promise: *{PAPERS}* are the paper's: a source that knows nothing of what it has sent promises what "
+    f"is older than any delay. *{KNOWING}* are those of a source that knows which of its events have not arrived yet."
+)
 
 Line = tuple[tuple[float, Run], ...]
 
@@ -35,6 +42,7 @@ class Figure:
     x: str
     metric: str
     lines: dict[str, Line]
+    note: str = ""  # what must be said beside the picture
 
     @property
     def runs(self) -> list[Run]:
@@ -59,11 +67,11 @@ def figures(rows: int) -> list[Figure]:
         Figure(9, "Aggressive: state against the window", "window, time units", STATE, _windows(aggressive)),
         Figure(10, "Conservative: state against promises", "promises per 100 events", STATE, _pogs(conservative)),
         Figure(11, "Conservative: what promises cost in order", "promises per 100 events", EXECUTION, _overhead(conservative)),
-        Figure(12, "Conservative: latency against disorder", late, LATENCY, _conservative(conservative)),
+        Figure(12, "Conservative: latency against disorder", late, LATENCY, _conservative(conservative), PROMISES),
         Figure(13, "K-slack: latency against disorder", late, LATENCY, slack_lines),
         Figure(14, "K-slack: execution time against disorder", late, EXECUTION, slack_lines),
         Figure(15, "Disk: latency against the page threshold", "late events of a page", LATENCY, _disk(aggressive)),
-        Figure(16, "The three strategies: latency against disorder", late, LATENCY, _compared(rows)),
+        Figure(16, "The three strategies: latency against disorder", late, LATENCY, _compared(rows), PROMISES),
     ]
 
 
@@ -89,13 +97,13 @@ def _overhead(run: Run) -> dict[str, Line]:
 
 
 def _conservative(run: Run) -> dict[str, Line]:
-    asked = [("sent", 0.1), ("sent", 0.2), ("sent", 0.4), ("delay", 0.2)]
+    asked = [(kind, share) for kind in ("delay", "sent") for share in (0.1, 0.2, 0.4)]
     kinds = {f"{_pog_name(kind)}, {share:.0%}": replace(run, pog=kind, pog_share=share) for kind, share in asked}
     return {name: tuple((s * 100, replace(r, positive_share=s, negative_share=s)) for s in LATE) for name, r in kinds.items()}
 
 
 def _pog_name(kind: str) -> str:
-    return {"sent": "promises when all was sent", "delay": "promises after the largest delay"}[kind]
+    return {"delay": PAPERS, "sent": KNOWING}[kind]
 
 
 def _disk(run: Run) -> dict[str, Line]:
@@ -104,47 +112,53 @@ def _disk(run: Run) -> dict[str, Line]:
 
 
 def _compared(rows: int) -> dict[str, Line]:
-    strategies = (Strategy.KSLACK, Strategy.CONSERVATIVE, Strategy.AGGRESSIVE)
-    # The same rows for all three: the others see the promises go by.
-    runs = {s.value: Run(s, 5, pog_share=0.2, rows=rows) for s in strategies}
-    return {name: tuple((x * 100, replace(r, positive_share=x, negative_share=x)) for x in LATE) for name, r in runs.items()}
+    # The same rows for all: the others see the promises go by.
+    runs = {s.value: Run(s, 5, pog="delay", pog_share=0.2, rows=rows) for s in (Strategy.KSLACK, Strategy.AGGRESSIVE)}
+    both = {
+        f"conservative, {_pog_name(k)}": Run(Strategy.CONSERVATIVE, 5, pog=k, pog_share=0.2, rows=rows) for k in ("delay", "sent")
+    }
+    every = {"K-slack": runs["K-slack"], **both, "aggressive": runs["aggressive"]}
+    return {name: tuple((x * 100, replace(r, positive_share=x, negative_share=x)) for x in LATE) for name, r in every.items()}
 
 
 def run(log: command.Log, options: argparse.Namespace) -> list[Result]:
-    """Every run once, whatever figures it is in; its results counted by hand where that is affordable."""
-    wanted = [f for f in figures(options.events // (20 if options.quick else 1)) if f.number in options.figures]
-    seen: dict[Run, tuple[Measures, Timeline]] = {}
-    out = []
-    for figure in wanted:
-        for point in figure.runs:
-            if point not in seen:
-                seen[point] = one(log, point)
-        out.append(as_result(figure, seen))
-        log.say(f"figure {figure.number} done: {figure.title}")
-    return out
+    """Every run with every seed, whatever figures it is in; its results counted by hand."""
+    drawn = figures(QUICK_ROWS if options.quick else options.events)
+    wanted = [quickly(f) if options.quick else f for f in drawn if f.number in options.figures]
+    seen = all_of(log, (r for f in wanted for r in f.runs), *effort(options))
+    return [as_result(figure, seen) for figure in wanted]
 
 
-def one(log: command.Log, run: Run) -> tuple[Measures, Timeline]:
-    trace = trace_of(run)
-    found, line = measured(trace, run.events, UNIT)
-    wanted = count_by_hand(run)
-    if found.results != wanted:
-        raise RuntimeError(f"{found.results:,} results, counted by hand {wanted:,}: {run}")
-    wait = "-" if found.wait_units is None else f"{found.wait_units:.2f}"
-    log.say(f"{run.strategy.value}, length {run.length}: {found.execution_us:.0f} µs an event, waits {wait} units")
-    return found, line
+def effort(options: argparse.Namespace) -> tuple[int, int, Keep]:
+    """Seeds, processes, and where runs are kept."""
+    return 2 if options.quick else options.seeds, 1 if options.quick else options.workers, Keep(command.DATA / "patterns-runs")
 
 
-def as_result(figure: Figure, seen: dict[Run, tuple[Measures, Timeline]]) -> Result:
-    """A figure with everything measured at each point."""
-    speed = max(line.load for _, line in (seen[r] for r in figure.runs)) / BUSIEST
-    lines: dict[str, list[dict[str, Any]]] = {}
-    for name, points in figure.lines.items():
-        for x, point in points:
-            found, line = seen[point]
-            queued = line.queued_ms(speed) if figure.metric == LATENCY else None
-            lines.setdefault(name, []).append({"x": x, **asdict(found), "queued_ms": queued})
-    measured_rows = sum(point["calls"] for line in lines.values() for point in line)
-    seconds = sum(float(seen[r][1].busy.sum()) for r in figure.runs) / 1e9
-    details = {"figure": figure.number, "title": figure.title, "x": figure.x, "metric": figure.metric, "lines": lines}
-    return Result(f"figure {figure.number}", measured_rows, seconds, details)
+def quickly(figure: Figure) -> Figure:
+    """The first line and the last, at their last place, for the shortest query."""
+    names = list(figure.lines)
+    ends = {name: figure.lines[name][-1] for name in dict.fromkeys((names[0], names[-1]))}
+    return replace(figure, lines={name: ((x, replace(r, length=3)),) for name, (x, r) in ends.items()})
+
+
+def as_result(figure: Figure, seen: dict[Run, list[Found]]) -> Result:
+    """A figure with everything measured at each point: the median of the seeds, and their spread."""
+    speed = max(statistics.median(line.load for _, line in seen[r]) for r in figure.runs) / BUSIEST
+    metrics = {name: _reader(name, speed) for name in (LATENCIES if figure.metric == LATENCY else (figure.metric,))}
+    lines = {
+        name: [point(x, seen[r], metrics, f"figure {figure.number}, {name}, {x:g}") for x, r in points]
+        for name, points in figure.lines.items()
+    }
+    every = [found for r in dict.fromkeys(figure.runs) for found in seen[r]]
+    details = {
+        "figure": figure.number, "title": figure.title, "x": figure.x, "metric": figure.metric, "note": figure.note,
+        "lines": lines, "events": figure.runs[0].rows, "seeds": len(seen[figure.runs[0]]),
+    }  # fmt: skip
+    calls, seconds = sum(m.calls for m, _ in every), sum(float(line.busy.sum()) for _, line in every) / 1e9
+    return Result(f"figure {figure.number}", calls, seconds, details)
+
+
+def _reader(name: str, speed: float) -> Callable[[Found], float | None]:
+    if name == "queued_ms":
+        return lambda found: found[1].queued_ms(speed)
+    return lambda found: getattr(found[0], name)

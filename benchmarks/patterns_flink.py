@@ -1,118 +1,148 @@
-"""How fast are patterns beside Flink's MATCH_RECOGNIZE? Two payments of one card within 60 minutes.
-
-Every payment that begins the pattern gives one match, with the next of its card that ends it, if that comes in time: SEQ ..
-NEXT MATCH here, `A X*? D` with SKIP TO NEXT ROW there. How many payments begin one is varied, so that the work goes from finding
-matches to giving them out.
+"""How fast are patterns beside Flink's MATCH_RECOGNIZE? Payments of one card within 60 minutes (`patterns_questions.py`).
 
 Headrace is asked in micro-batches of half the rows and of a tenth. Both end, with state saved and results out, more often than
 Flink makes a checkpoint (every 10 s); Spark by itself would take all files at once.
+
+Both engines are asked *cold*, the first job of a new JVM, and *warm*, in a JVM that has had the same job before. Both are timed
+from the job's start to its end. The matches of both are held against those by hand, row by row, before anything is timed. What
+was measured is written after every run; `--resume` goes on from there.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow.parquet as pq
 from rich.table import Table
 
 from . import command, engine, report
-from .payments import Payments, ensure, partitioned, table
-from .report import Result, Target
+from .patterns_questions import MATCHES_PER_EVENT, Question, difference, in_order, questions, stream
+from .patterns_spark import all_rows, signs
+from .payments import Payments, ensure, partitioned
+from .report import NotMeasured, Result, Target
 from .rivals import flink_env
 from .rivals.spark_native import payments_stream, run_to_end
 from .rounds import in_turn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-MINUTES = 60
-MATCHES_PER_EVENT = (0.01, 0.1, 0.3, 1.0)
+__all__ = ["MATCHES_PER_EVENT", "run"]
+
 READS = "spark, rows read and handed to Python"
-ENDS_SHARE = 0.2
-CHECKED_ROWS = 100_000
+CHECKED_ROWS, QUICK_ROWS = 100_000, 4_000
 FASTER_THAN_FLINK = 5.0
 FILES = 10
 LONG, SHORT = 5, 1  # files in a micro-batch
+WARM, COLD = "warm", "cold"
 
 
 @dataclass(frozen=True)
-class Question:
-    """Which payments begin the pattern, and which end it, by their amount."""
+class Size:
+    """How much is asked, and how often."""
 
-    matches: float  # per event, about
-    begins: float  # amounts up to this
-    ends: float  # amounts above this
+    rows: int
+    checked: int
+    rounds: int
+    quick: bool
 
-    def condition(self, place: str, ends: bool) -> str:
-        return f"{place}.amount {'>' if ends else '<='} {self.ends if ends else self.begins!r}"
+    def spec(self, question: Question) -> Payments:
+        return stream(self.rows, FILES, question.late)
 
-    def sql(self, data: Path) -> str:
-        conditions = f"a.card = d.card AND {self.condition('a', ends=False)} AND {self.condition('d', ends=True)}"
-        return engine.script(
-            data, f"""EVENT SEQ(payments a, payments d) NEXT MATCH WHERE {conditions} WITHIN {MINUTES} MINUTES
-            RETURN a.card AS card, a.id AS first_id, d.id AS last_id EMIT CHANGES""",
-        )  # fmt: skip
-
-
-def stream(rows: int) -> Payments:
-    """36 payments of a card in an hour, and enough hours that windows end."""
-    return Payments(rows=rows, files=FILES, cards=max(1, rows // 100), events_per_second=rows / 10_000.0)
+    @staticmethod
+    def of(options: argparse.Namespace) -> Size:
+        if options.quick:
+            return Size(QUICK_ROWS, QUICK_ROWS, 1, True)
+        return Size(options.flink_rows, CHECKED_ROWS, options.rounds, False)
 
 
-def questions(spec: Payments, wanted: tuple[float, ...] = MATCHES_PER_EVENT) -> list[Question]:
-    amounts = table(spec)["amount"].to_numpy()
-    ends = float(np.quantile(amounts, 1.0 - ENDS_SHARE))
-    return [Question(m, float(np.quantile(amounts, min(m, 1.0))), ends) for m in wanted]
+class Progress:
+    """What was measured so far, in a file."""
 
+    def __init__(self, path: Path, about: dict[str, Any], resume: bool) -> None:
+        self.path, self.about = path, about
+        known = json.loads(path.read_text(encoding="utf-8")) if resume and path.exists() else {}
+        self.found: dict[str, dict[str, Any]] = known.get("found", {}) if known.get("about") == about else {}
 
-def count_matches(spec: Payments, question: Question) -> int:
-    """The slow and obvious answer: of each card, the next payment behind one that begins which ends it, if it is in time."""
-    rows = table(spec)
-    card, at, amount = rows["card"].to_numpy(), rows["at"].cast("int64").to_numpy(), rows["amount"].to_numpy()
-    order = np.lexsort((at, card))
-    card, at, amount = card[order], at[order], amount[order]
-    ends = np.append(np.flatnonzero(amount > question.ends), len(card))
-    begins = np.flatnonzero(amount <= question.begins)
-    behind = ends[np.searchsorted(ends, begins, side="right")]
-    begins, behind = begins[behind < len(card)], behind[behind < len(card)]
-    fits = (card[begins] == card[behind]) & (at[behind] - at[begins] <= MINUTES * 60_000_000)
-    return int(fits.sum())
+    def get(self, key: str, measure: Callable[[], Result]) -> Result:
+        """A measurement, made if it is not there."""
+        if key not in self.found:
+            result = measure()
+            self.found[key] = {"name": result.name, "rows": result.rows, "seconds": result.seconds, "details": result.details}
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.write_text(json.dumps({"about": self.about, "found": self.found}, indent=2) + "\n", encoding="utf-8")
+        return Result(**self.found[key])
 
 
 def run(log: command.Log, options: argparse.Namespace) -> tuple[list[Result], list[Target], list[Table]]:
     """Both engines in one run, question by question."""
-    spec = stream(options.flink_rows // (20 if options.quick else 1))
-    asked = questions(spec, options.matches)
-    *ours, reads = headrace(log, spec, asked, options.rounds)
-    theirs = [] if options.no_flink else flink(log, spec, asked)
-    in_long, in_short = ours[: len(asked)], ours[len(asked) :]
-    groups = (in_long, in_short, theirs) if theirs else (in_long, in_short)
-    results = [*(r for group in zip(*groups, strict=True) for r in group), reads]
-    return results, targets(in_long, theirs), [shown(results, spec)]
+    size = Size.of(options)
+    rates = options.matches[:1] if options.quick else options.matches
+    asked = questions(stream(size.rows, FILES), rates)
+    about = {"rows": size.rows, "rounds": size.rounds, "questions": [repr(q) for q in asked]}
+    progress = Progress(command.file_for(options, "json").with_name("patterns-flink-runs.json"), about, options.resume)
+    results = headrace(log, progress, size, asked)
+    if not options.no_flink:
+        results += flink(log, progress, size, asked)
+    return results, targets(results, asked), [shown(results, asked, size)]
 
 
-def headrace(log: command.Log, spec: Payments, asked: list[Question], rounds: int) -> list[Result]:
-    """All questions on few rows, to hold their matches against a count by hand; then in turn, in long batches and in short ones.
+def headrace(log: command.Log, progress: Progress, size: Size, asked: list[Question]) -> list[Result]:
+    """All questions on few rows, held against matches by hand; then cold, each in a process of its own; then in turn, warm.
 
     Behind them stands what nothing in Python on Spark can exceed: how fast rows are read and handed over.
     """
+    plan = [(question, files) for files in (LONG, SHORT) for question in asked]
+    cold = [progress.get(f"cold {name_of(q, f)}", partial(ask_cold, log, size, q, f)) for q, f in plan]
+    keys = [*(f"warm {name_of(q, f)}" for q, f in plan), READS]
+    if any(key not in progress.found for key in keys):
+        for key, result in zip(keys, warm_runs(log, size, asked, plan), strict=True):
+            progress.get(key, lambda result=result: result)  # type: ignore[misc]
+    warm = [Result(**progress.found[key]) for key in keys]
+    return [*cold, *warm]
+
+
+def warm_runs(log: command.Log, size: Size, asked: list[Question], plan: list[tuple[Question, int]]) -> list[Result]:
     spark = engine.session()
-    few = stream(CHECKED_ROWS)
     for question in asked:
-        check("Headrace", question, few, net_rows(spark, question.sql(ensure(few, command.DATA))))
-    runs = [(spec, partial(ask, question, files)) for files in (LONG, SHORT) for question in asked]
-    *found, reads = in_turn(log, spark, [*runs, (spec, only_read)], rounds)
+        few = stream(size.checked, 2, question.late)
+        check("Headrace", question, few, standing(spark, question, question.headrace(ensure(few, command.DATA))))
+    runs = [(size.spec(q), partial(ask, q, files)) for q, files in plan]
+    *found, reads = in_turn(log, spark, [*runs, (stream(size.rows, FILES), only_read)], size.rounds, size.quick)
     spark.stop()
-    return [*(with_matches(log, result, spec, question) for result, question in zip(found, asked * 2, strict=True)), reads]
+    labelled = [labelled_as(WARM, r, size, q) for r, (q, _) in zip(found, plan, strict=True)]
+    return [*labelled, reads]
+
+
+def ask_cold(log: command.Log, size: Size, question: Question, files: int) -> Result:
+    """The first query of a new process, and so of a new JVM; quickly, of this one."""
+    data = ensure(size.spec(question), command.DATA)
+    if size.quick:
+        result = first_query(question, files, data)
+    else:
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            result = pool.submit(first_query, question, files, data).result()
+    log.say(f"{result.name}, cold: {result.events_per_second:,.0f} events/s")
+    return labelled_as(COLD, result, size, question)
+
+
+def first_query(question: Question, files: int, data: Path) -> Result:
+    spark = engine.session()
+    result = ask(question, files, spark, data)
+    spark.stop()
+    return result
 
 
 def only_read(spark: SparkSession, data: Path) -> Result:
@@ -127,84 +157,120 @@ def drop(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     return iter(())
 
 
+def name_of(question: Question, files: int) -> str:
+    return f"headrace, {question.name}, {FILES // files} batches"
+
+
 def ask(question: Question, files: int, spark: SparkSession, data: Path) -> Result:
     """One question, from start to end."""
-    name = f"headrace, {question.matches:g} a payment, {FILES // files} batches"
-    return run_to_end(name, engine.results(spark, question.sql(data), files=files), "append", files=files)
+    frame = engine.results(spark, question.headrace(data), files=files)
+    return run_to_end(name_of(question, files), frame, "append", files=files)
 
 
-def net_rows(spark: SparkSession, sql: str) -> int:
-    """How many results stand at the end: those that came, less those that were taken back."""
-    found: list[int] = []
+def standing(spark: SparkSession, question: Question, sql: str) -> np.ndarray:
+    """The matches that stand when the input has ended: those that came, less those that were taken back."""
+    parts = [event for event in all_rows(spark, sql) if event.rows.num_rows]
+    if not parts:
+        return np.zeros((0, len(question.columns)), np.int64)
+    rows = np.concatenate([np.column_stack([e.rows.column(c).to_numpy() for c in question.columns]) for e in parts])
+    every, which = np.unique(rows, axis=0, return_inverse=True)
+    left = np.bincount(which.reshape(-1), weights=np.concatenate([signs(e) for e in parts])).astype(np.int64)
+    if ((left < 0) | (left > 1)).any():
+        raise NotMeasured(f"{question.name}: a match came twice, or was taken back without being there")
+    return np.asarray(every[left == 1])
 
-    def add(batch: DataFrame, _: int) -> None:
-        found.append(int(batch.selectExpr("COALESCE(SUM(IF(_op = '-', -1, 1)), 0) AS n").first()["n"]))  # type: ignore[index]
 
-    with tempfile.TemporaryDirectory(prefix="headrace-check-") as checkpoint:
-        frame = engine.results(spark, sql)
-        writer = frame.writeStream.foreachBatch(add).option("checkpointLocation", checkpoint).trigger(availableNow=True)
-        writer.start().awaitTermination()
-    return sum(found)
-
-
-def flink(log: command.Log, spec: Payments, asked: list[Question]) -> list[Result]:
-    """The same questions in a JVM of its own each, results dropped; once on few rows with results kept, to be counted."""
+def flink(log: command.Log, progress: Progress, size: Size, asked: list[Question]) -> list[Result]:
+    """The same questions in a JVM of its own each, results dropped: once cold, and once more in the same JVM."""
     try:
         env = flink_env.ensure()
-        return [flink_once(log, env, spec, question) for question in asked]
+        out = []
+        for question in asked:
+            both = progress.get(f"flink {question.name}", partial(flink_once, log, env, size, question))
+            warm = [float(s) for s in both.details["warm_seconds"]]
+            out.append(labelled_as(COLD, both, size, question))
+            out.append(labelled_as(WARM, replace(both, seconds=float(np.median(warm))), size, question))
+        return out
     except flink_env.FlinkUnavailable as why:
         log.say(f"[yellow]without Flink:[/] {why}")
         return []
 
 
-def flink_once(log: command.Log, env: flink_env.FlinkEnv, spec: Payments, question: Question) -> Result:
-    few = stream(CHECKED_ROWS)
+def flink_once(log: command.Log, env: flink_env.FlinkEnv, size: Size, question: Question) -> Result:
+    """First on few rows with results kept, which are held against those by hand."""
+    few = stream(size.checked, 2, question.late)
     with tempfile.TemporaryDirectory(prefix="flink-matches-") as output:
-        flink_env.run(env, "flink_match.py", arguments_of(few, question) | {"output": output})
-        found = sum(pq.ParquetFile(path).metadata.num_rows for path in Path(output).rglob("*") if path.is_file())
-    check("Flink", question, few, found)
-    printed = flink_env.run(env, "flink_match.py", arguments_of(spec, question))
-    return with_matches(log, report.from_flink(f"flink, {question.matches:g} a payment", printed), spec, question)
+        flink_env.run(env, "flink_match.py", flink_arguments(few, question) | {"output": output})
+        check("Flink", question, few, written(Path(output), question))
+    printed = flink_env.run(env, "flink_match.py", flink_arguments(size.spec(question), question) | {"repeat": 2}, timeout=3600.0)
+    result = report.from_flink(f"flink, {question.name}", printed)
+    log.say(f"{result.name}: cold {result.seconds:.1f} s, warm {result.details['warm_seconds']}")
+    return result
 
 
-def arguments_of(spec: Payments, question: Question) -> dict[str, object]:
-    begins, ends = question.condition("A", ends=False), question.condition("D", ends=True)
-    return {"data": partitioned(ensure(spec, command.DATA)), "minutes": MINUTES, "begins": begins, "ends": ends}
+def flink_arguments(spec: Payments, question: Question) -> dict[str, object]:
+    return {"data": partitioned(ensure(spec, command.DATA)), **question.flink()}
 
 
-def check(who: str, question: Question, spec: Payments, found: int) -> None:
-    wanted = count_matches(spec, question)
-    if found != wanted:
-        raise SystemExit(f"{who} found {found:,} matches, a count by hand {wanted:,} ({question})")
+def written(output: Path, question: Question) -> np.ndarray:
+    """The matches that Flink wrote."""
+    parts = [pq.read_table(path) for path in sorted(output.rglob("*")) if path.is_file()]
+    rows = [np.column_stack([part[c].to_numpy() for c in question.columns]) for part in parts if part.num_rows]
+    return np.concatenate(rows) if rows else np.zeros((0, len(question.columns)), np.int64)
 
 
-def with_matches(log: command.Log, result: Result, spec: Payments, question: Question) -> Result:
-    done = replace(result, details={**result.details, "matches": count_matches(spec, question), "asked": question.matches})
-    log.say(f"{done.name}: {done.events_per_second:,.0f} events/s, {done.details['matches']:,} matches")
-    return done
+def check(who: str, question: Question, spec: Payments, found: np.ndarray) -> None:
+    wrong = difference(in_order(found), question.by_hand(spec))
+    if wrong is not None:
+        raise SystemExit(f"{who}, {question.name}: {wrong}")
 
 
-def targets(in_long: list[Result], theirs: list[Result]) -> list[Target]:
-    pairs = zip(in_long, theirs, strict=True) if theirs else ()
-    return [
-        Target(f"Flink's MATCH_RECOGNIZE, {a.details['asked']:g} matches a payment", a.events_per_second / b.events_per_second,
-               FASTER_THAN_FLINK)
-        for a, b in pairs
-    ]  # fmt: skip
+def labelled_as(state: str, result: Result, size: Size, question: Question) -> Result:
+    matches = len(question.by_hand(size.spec(question)))
+    return replace(result, details={**result.details, "matches": matches, "asked": question.name, "state": state})
 
 
-def shown(results: list[Result], spec: Payments) -> Table:
-    flinks = {r.details["asked"]: r.events_per_second for r in results if r.name.startswith("flink")}
-    out = Table(title=f"two payments of a card within {MINUTES} minutes; {spec.rows:,} payments, {spec.cards:,} cards")
-    out.add_column("")
-    for heading in ("matches", "seconds", "events/s", "by Flink", "matches/s", "a batch, ms", "with start-up: events/s"):
-        out.add_column(heading, justify="right")
+def rates(results: list[Result], question: Question) -> dict[tuple[str, str], float]:
+    """Events/s by (state, who): flink, or headrace in so many batches."""
+    out = {}
     for r in results:
-        rival, total, batches = flinks.get(r.details.get("asked")), r.details.get("total_seconds"), r.details.get("batch_ms")
-        matches = r.details.get("matches", 0)
-        out.add_row(
-            r.name, f"{matches:,}", f"{r.seconds:.1f}", f"{r.events_per_second:,.0f}",
-            f"{r.events_per_second / rival:.1f} x" if rival else "", f"{matches / r.seconds:,.0f}",
-            f"{np.median(batches):,.0f}" if batches else "", f"{r.rows / total:,.0f}" if total else "",
-        )  # fmt: skip
+        if r.details.get("asked") == question.name:
+            who = "flink" if r.name.startswith("flink") else f"{FILES // r.details['files']} batches"
+            out[r.details["state"], who] = r.events_per_second
+    return out
+
+
+def targets(results: list[Result], asked: list[Question]) -> list[Target]:
+    """Warm against warm and cold against cold, in long micro-batches and in short ones."""
+    out = []
+    for question in asked:
+        rate = rates(results, question)
+        for state in (WARM, COLD):
+            for who in (f"{FILES // files} batches" for files in (LONG, SHORT)):
+                if (state, "flink") in rate:
+                    faster = rate[state, who] / rate[state, "flink"]
+                    out.append(
+                        Target(f"Flink's MATCH_RECOGNIZE, {question.name}, {who}, both {state}", faster, FASTER_THAN_FLINK)
+                    )
+    return out
+
+
+def shown(results: list[Result], asked: list[Question], size: Size) -> Table:
+    out = Table(title=f"payments of a card within 60 minutes; {size.rows:,} payments, {size.rows // 100:,} cards; events/s")
+    out.add_column("")
+    whos = [f"{FILES // files} batches" for files in (LONG, SHORT)]
+    for heading in ("matches", "", "Flink", *(h for who in whos for h in (who, "Headrace is"))):
+        out.add_column(heading, justify="right")
+    for question in asked:
+        rate = rates(results, question)
+        matches = next(r.details["matches"] for r in results if r.details.get("asked") == question.name)
+        for state in (WARM, COLD):
+            rival = rate.get((state, "flink"))
+            cells = [
+                c for who in whos for c in (f"{rate[state, who]:,.0f}", f"{rate[state, who] / rival:.1f} x" if rival else "")
+            ]
+            name = (question.name, f"{matches:,}") if state == WARM else ("", "")
+            out.add_row(*name, state, f"{rival:,.0f}" if rival else "", *cells, end_section=state == COLD)
+    reads = next(r for r in results if r.name == READS)
+    out.caption = f"{READS}: {reads.events_per_second:,.0f} events/s in {FILES // LONG} batches"
     return out

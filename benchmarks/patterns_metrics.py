@@ -30,21 +30,28 @@ class Trace:
     call: np.ndarray  # per change: the call that gave it; those given at the end of the stream have the number behind the last
     sign: np.ndarray  # per change
     ids: np.ndarray  # per change and place
-    loads: int = 0  # of frames from outside memory
+    loaded: np.ndarray | None = None  # per call: frames read from outside memory
 
     @property
     def calls(self) -> int:
         return len(self.row)
+
+    @property
+    def loads(self) -> int:
+        return 0 if self.loaded is None else int(self.loaded.sum())
 
 
 @dataclass(frozen=True)
 class Timeline:
     """What is left of a trace for latency: calls, and of each result the call that gave it and that of its latest event."""
 
+    row: np.ndarray
     arrival: np.ndarray
     busy: np.ndarray
+    loaded: np.ndarray
     call: np.ndarray
     latest: np.ndarray
+    in_order: np.ndarray  # whether the latest event of the result is the last of the sequence
 
     @property
     def load(self) -> float:
@@ -52,7 +59,11 @@ class Timeline:
         return float(self.busy.sum()) / max(int(self.arrival[-1] - self.arrival[0]), 1)
 
     def wait_units(self, unit: int) -> float | None:
-        return _mean((self.arrival[self.call] - self.arrival[self.latest]) / unit)
+        return _mean(self.waits(unit))
+
+    def waits(self, unit: int) -> np.ndarray:
+        """Of every result, in time units."""
+        return np.asarray((self.arrival[self.call] - self.arrival[self.latest]) / unit)
 
     def busy_ms(self) -> float | None:
         finish = np.cumsum(self.busy)
@@ -91,7 +102,9 @@ def measured(trace: Trace, events: int, unit: int) -> tuple[Measures, Timeline]:
     timed = standing & (trace.call < trace.calls)
     ids = trace.ids[timed]
     latest = np.searchsorted(trace.row, ids.max(axis=1, initial=0))
-    line = Timeline(trace.arrival, trace.busy, trace.call[timed], latest)
+    in_order = ids.argmax(axis=1) == ids.shape[1] - 1 if len(ids) else np.zeros(0, np.bool_)
+    loaded = np.zeros(trace.calls, np.int64) if trace.loaded is None else trace.loaded
+    line = Timeline(trace.row, trace.arrival, trace.busy, loaded, trace.call[timed], latest, in_order)
     return Measures(
         wait_units=line.wait_units(unit),
         busy_ms=line.busy_ms(),
@@ -99,7 +112,7 @@ def measured(trace: Trace, events: int, unit: int) -> tuple[Measures, Timeline]:
         stored=float(trace.stored.mean()),
         results=int(standing.sum()),
         compensations=int((trace.sign < 0).sum()),
-        late_results=int((ids.argmax(axis=1) != ids.shape[1] - 1).sum()) if len(ids) else 0,
+        late_results=int((~in_order).sum()),
         unreleased=int((standing & (trace.call == trace.calls)).sum()),
         loads=trace.loads,
         calls=trace.calls,

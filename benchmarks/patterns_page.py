@@ -19,40 +19,49 @@ PICTURES = "pictures"
 
 def shown(details: dict[str, Any]) -> Table:
     """A figure as a table for the terminal."""
-    headings, rows = grid(details)
     out = Table(title=f"figure {details['figure']}: {details['title']}")
-    for heading in headings:
-        out.add_column(heading, justify="right")
-    for row in rows:
-        out.add_row(*row)
+    metrics = panels(details)
+    out.add_column(details["x"], justify="right")
+    for metric in metrics:
+        for name in details["lines"]:
+            out.add_column(f"{name}: {LABELS[metric]}" if len(metrics) > 1 else name, justify="right")
+    grids = [grid(details, metric)[1] for metric in metrics]
+    for rows in zip(*grids, strict=True):
+        out.add_row(rows[0][0], *(cell for row in rows for cell in row[1:]))
     return out
 
 
-def grid(details: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """A row for each x, a column for each line and reading."""
-    lines, metrics = details["lines"], panels(details)
-    headings = [details["x"], *(f"{name}: {LABELS[m]}" if len(metrics) > 1 else name for m in metrics for name in lines)]
+def grid(details: dict[str, Any], metric: str) -> tuple[list[str], list[list[str]]]:
+    """One reading of a figure: a row for each x, a column for each line."""
+    lines = details["lines"]
     places = sorted({point["x"] for line in lines.values() for point in line})
-    values = {(name, p["x"], m): p[m] for name, line in lines.items() for p in line for m in metrics}
-    return headings, [[f"{x:g}", *(_cell(values.get((name, x, m))) for m in metrics for name in lines)] for x in places]
+    cells = {(name, p["x"]): _cell(p, metric) for name, line in lines.items() for p in line}
+    return [details["x"], *lines], [[f"{x:g}", *(cells.get((name, x), "") for name in lines)] for x in places]
 
 
-def _cell(value: float | None) -> str:
-    if value is None:
+def _cell(point: dict[str, Any], metric: str) -> str:
+    """The median, and what the seeds lie between."""
+    if point[metric] is None:
         return ""
-    return f"{value:,.0f}" if value >= 100 or float(value).is_integer() else f"{value:.3g}"
+    low, high = point.get("spread", {}).get(metric, (point[metric],) * 2)
+    return number(point[metric]) if low == high else f"{number(point[metric])} ({number(low)} to {number(high)})"
+
+
+def number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 or float(value).is_integer() else f"{value:.3g}"
 
 
 def write(results: Path, page: Path) -> None:
     """Fill in what was measured, and leave a picture for each figure in a folder beside the page."""
     document = json.loads(results.read_text(encoding="utf-8"))
-    events = int(document["machine"]["arguments"]["events"])
     text = fill(page.read_text(encoding="utf-8"), "machine", machine_line(document["machine"]))
-    for details in (r["details"] for r in document["results"] if "figure" in r["details"]):
-        picture = page.parent / PICTURES / picture_name(details)
-        save_figure(details, picture)
-        each = f"; {events:,} rows in each run" if isinstance(details["figure"], int) else ""
-        text = fill(text, f"figure {details['figure']}", block(details, f"{PICTURES}/{picture.name}", each))
+    for details in (r["details"] for r in document["results"]):
+        if "figure" in details:
+            picture = page.parent / PICTURES / picture_name(details)
+            save_figure(details, picture)
+            text = fill(text, f"figure {details['figure']}", block(details, f"{PICTURES}/{picture.name}"))
+        if "departure" in details:
+            text = fill(text, f"departure {details['departure']}", departure_block(details))
     page.write_text(text, encoding="utf-8")
 
 
@@ -69,14 +78,28 @@ def machine_line(machine: dict[str, Any]) -> str:
     return f"Measured on {machine['cpu']}, {size}; {machine['load_before']:.0f} other processes wanted to run when it began."
 
 
-def block(details: dict[str, Any], picture: str, each: str) -> str:
+def block(details: dict[str, Any], picture: str) -> str:
     """The picture of a figure and its numbers."""
-    headings, rows = grid(details)
-    lines = [
-        f"![{details['title']}]({picture})",
-        "",
-        f"y is {', '.join(LABELS[m] for m in panels(details))}{each}.",
-        "",
-    ]
-    lines += ["| " + " | ".join(cells) + " |" for cells in (headings, ["---:"] * len(headings), *rows)]
-    return "\n".join(lines)
+    lines = [f"![{details['title']}]({picture})", ""]
+    lines += [details["note"], ""] if details.get("note") else []
+    for metric in panels(details):
+        lines += [f"{LABELS[metric].capitalize()}{how(details)}:", "", *markdown(*grid(details, metric)), ""]
+    return "\n".join(lines[:-1])
+
+
+def how(details: dict[str, Any]) -> str:
+    """How many runs are behind a point."""
+    if details.get("seeds", 1) == 1:
+        return ""
+    return f", the median of {details['seeds']} seeds and what they lie between, {details['events']:,} rows in each run"
+
+
+def markdown(headings: list[str], rows: list[list[str]]) -> list[str]:
+    return ["| " + " | ".join(cells) + " |" for cells in (headings, ["---:"] * len(headings), *rows)]
+
+
+def departure_block(details: dict[str, Any]) -> str:
+    """An experiment about something that came out otherwise than in the paper."""
+    said = [f"**Asked.** {details['question']} **Tried.** {details['experiment']}", ""]
+    table = markdown(details["headings"], details["rows"])
+    return "\n".join([*said, *table, "", f"**{details['verdict'].capitalize()}.** {details['because']}"])

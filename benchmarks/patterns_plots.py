@@ -42,8 +42,14 @@ def save_figure(details: dict[str, Any], path: Path) -> None:
     picture = Picture(figsize=(4.6 * len(shown) + 0.6, 3.6), layout="constrained")
     for axes, metric in zip(picture.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
         for name, points in details["lines"].items():
-            known = [(p["x"], p[metric]) for p in points if p[metric] is not None]
-            axes.plot(*zip(*known, strict=True), marker="o", label=name) if known else None
+            known = [p for p in points if p[metric] is not None]
+            if not known:
+                continue
+            x = [p["x"] for p in known]
+            (drawn,) = axes.plot(x, [p[metric] for p in known], marker="o", label=name)
+            if all(metric in p.get("spread", {}) for p in known):  # from the least to the most of the seeds
+                low, high = zip(*(p["spread"][metric] for p in known), strict=True)
+                axes.fill_between(x, low, high, color=drawn.get_color(), alpha=0.15, linewidth=0)
         axes.set_xlabel(details["x"])
         axes.set_ylabel(LABELS[metric])
         axes.set_ylim(bottom=0)

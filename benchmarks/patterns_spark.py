@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 # How a stream is cut: rows for each of `--spark-rows`, and micro-batches. Where these are short, results must be taken back.
 CUTS = ((1.0, 20), (1 / 80, 40))
+QUICK_ROWS, QUICK_SLICES = 300, 2
 STRATEGIES = (Strategy.AGGRESSIVE, Strategy.CONSERVATIVE, Strategy.KSLACK)
 EMIT = {
     Strategy.AGGRESSIVE: "CHANGES",
@@ -47,10 +48,10 @@ def run(log: command.Log, options: argparse.Namespace) -> tuple[list[Result], Ta
     """Length 7, window 20 units, 30% disorder, one promise for five events: nothing to partition by."""
     spark = engine.session()
     out = []
-    for share, slices in CUTS:
+    cuts = [(QUICK_ROWS, QUICK_SLICES)] if options.quick else [(int(options.spark_rows * share), n) for share, n in CUTS]
+    for rows, slices in cuts:
         for strategy in STRATEGIES:
-            rows = int(options.spark_rows * share) // (20 if options.quick else 1)
-            asked = Run(strategy, 7, 0.3, 0.3, pog_share=0.2, rows=rows)
+            asked = Run(strategy, 3 if options.quick else 7, 0.3, 0.3, pog_share=0.2, rows=rows)
             with tempfile.TemporaryDirectory(prefix="headrace-patterns-") as folder:
                 number = write_slices(asked, Path(folder), slices)
                 out.append(one(log, spark, asked, Path(folder), number))
@@ -120,6 +121,15 @@ def one(log: command.Log, spark: SparkSession, run: Run, folder: Path, slices: n
 
 def collect(spark: SparkSession, sql: str, slices: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of every change: its sign, the batch that gave it (the number of slices: the end of input), the ids."""
+    found = all_rows(spark, sql)
+    sign = [signs(event) for event in found]
+    batch = [np.full(e.rows.num_rows, min(e.batch_id or 0, slices)) for e in found]
+    ids = [np.column_stack([e.rows.column(c).to_numpy() for c in e.columns if c != "_op"]) for e in found]
+    return np.concatenate(sign), np.concatenate(batch), np.concatenate(ids)
+
+
+def all_rows(spark: SparkSession, sql: str) -> list[RowsEvent]:
+    """What a script gives to its end, a file of each stream a batch."""
     running = start_run(spark, parse_script(sql), {}, options={"maxFilesPerTrigger": "1"})
     found: list[RowsEvent] = []
     done = False
@@ -127,10 +137,7 @@ def collect(spark: SparkSession, sql: str, slices: int) -> tuple[np.ndarray, np.
         done = running.done  # asked first: what is polled after this is all there is
         found += (event for event in running.poll(0.2) if isinstance(event, RowsEvent))
     running.wait(0)
-    sign = [signs(event) for event in found]
-    batch = [np.full(e.rows.num_rows, min(e.batch_id or 0, slices)) for e in found]
-    ids = [np.column_stack([e.rows.column(c).to_numpy() for c in e.columns if c != "_op"]) for e in found]
-    return np.concatenate(sign), np.concatenate(batch), np.concatenate(ids)
+    return found
 
 
 def signs(event: RowsEvent) -> np.ndarray:

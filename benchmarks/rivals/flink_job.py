@@ -23,6 +23,7 @@ def parser(description: str) -> argparse.ArgumentParser:
     options.add_argument("--parallelism", type=int, default=2)
     options.add_argument("--backend", choices=("hashmap", "rocksdb"), default="hashmap")
     options.add_argument("--checkpoint-seconds", type=float, default=10.0)
+    options.add_argument("--repeat", type=int, default=1, help="submit the job so often in this JVM: the first is cold")
     options.add_argument("--output", default="", help="write results here as parquet instead of dropping them")
     return options
 
@@ -73,22 +74,23 @@ def count_rows(data: str) -> int:
 
 
 def timed(options: argparse.Namespace, columns: str, query: str) -> dict[str, object]:
-    """Run to the end of input. `seconds` starts when the job has been submitted: no JVM, no planning."""
+    """Run to the end of input. `seconds` starts when the job has been submitted: no JVM, no planning.
+
+    They are those of the first job, in a JVM that has done nothing before; `warm_seconds` are those of the jobs behind it.
+    """
     with tempfile.TemporaryDirectory(prefix="flink-checkpoints-") as checkpoints:
         tables = table_environment(options, checkpoints)
         tables.execute_sql(source_ddl(options))
         tables.execute_sql(sink_ddl(columns, options.output))
-        called = time.perf_counter()
-        job = tables.execute_sql(f"INSERT INTO results {query}")
-        submitted = time.perf_counter()
-        job.wait()
-        done = time.perf_counter()
+        called, submitted, done = once(tables, query)
+        again = [once(tables, query) for _ in range(options.repeat - 1)]
     rows = count_rows(options.data)
     return {
         "rows": rows,
         "seconds": done - submitted,
         "query_seconds": done - called,
         "total_seconds": done - STARTED,
+        "warm_seconds": [end - begin for _, begin, end in again],
         "events_per_second": rows / (done - submitted),
         "events_per_second_total": rows / (done - STARTED),
         "backend": options.backend,
@@ -96,6 +98,15 @@ def timed(options: argparse.Namespace, columns: str, query: str) -> dict[str, ob
         "delay_seconds": options.delay_seconds,
         "parallelism": options.parallelism,
     }
+
+
+def once(tables: Any, query: str) -> tuple[float, float, float]:
+    """When a job was called for, when it was submitted, when it was done."""
+    called = time.perf_counter()
+    job = tables.execute_sql(f"INSERT INTO results {query}")
+    submitted = time.perf_counter()
+    job.wait()
+    return called, submitted, time.perf_counter()
 
 
 def report(result: dict[str, object]) -> None:
