@@ -65,6 +65,8 @@ def write_cells(
 ) -> tuple[Shape, list[pa.Buffer | bytes]]:
     """One cell per bucket, empty where it gets no row. `times`: inputs that are the time itself."""
     order, ends = route(stage, inputs, placed, buckets)
+    if order is not None and len(order) < len(placed.ts):  # what nobody wants need not be made small first
+        placed, behind, inputs, order = placed.take(order), behind[order], inputs.take(pa.array(order)), None
     shape, own = _shaped(times, placed, behind)
     arrays = [*map(pa.array, own), *(inputs.column(i) for i in shape.sent(stage))]
     rows = pa.RecordBatch.from_arrays(arrays, schema=shape.schema(stage))

@@ -37,8 +37,12 @@ class Placed:
         if self.promise is None or not (self.promise != NO_PROMISE).any():
             return self, None
         rows = np.flatnonzero(self.promise == NO_PROMISE)
+        return self.take(rows), rows
+
+    def take(self, rows: np.ndarray) -> Placed:
+        """The events at these places, in this order."""
         ts, high, low, segment = (part[rows] for part in (self.ts, self.high, self.low, self.segment))
-        return Placed(ts, high, low, segment, self.partition, self.place, self.now, self.partitioned), rows
+        return Placed(ts, high, low, segment, self.partition, self.place, self.now, self.partitioned)
 
 
 def segments_of(rows: Placed, disorder: Disorder) -> tuple[list[Segment], np.ndarray]:
@@ -60,13 +64,16 @@ def segments_of(rows: Placed, disorder: Disorder) -> tuple[list[Segment], np.nda
     return segments, behind
 
 
-def bucket_of(stage: Stage, inputs: pa.RecordBatch, rows: Placed, buckets: int) -> np.ndarray:
-    """The bucket of every row: by its key, in one bucket, or anywhere."""
+def bucket_of(stage: Stage, inputs: pa.RecordBatch, rows: Placed, chosen: np.ndarray | None, buckets: int) -> np.ndarray:
+    """The bucket of every row that was chosen: by its key, in one bucket, or anywhere."""
     if stage.route is None:
-        return ((rows.low ^ rows.high) % buckets).astype(np.int64)
+        place = rows.low ^ rows.high
+        return ((place if chosen is None else place[chosen]) % buckets).astype(np.int64)
+    count = len(rows.ts) if chosen is None else len(chosen)
     if not stage.route:
-        return np.zeros(len(rows.ts), np.int64)
-    high, _ = hash_columns([inputs.column(i) for i in stage.route], len(rows.ts))
+        return np.zeros(count, np.int64)
+    keys = [inputs.column(i) for i in stage.route]
+    high, _ = hash_columns(keys if chosen is None else [key.take(pa.array(chosen)) for key in keys], count)
     # The low bits number keys inside a bucket's table; take others here, so that tables stay evenly filled.
     return ((high >> np.uint64(40)) % np.uint64(buckets)).astype(np.int64)
 
@@ -77,9 +84,7 @@ def route(stage: Stage, inputs: pa.RecordBatch, rows: Placed, buckets: int) -> t
     chosen = None if keep is None else np.flatnonzero(keep)
     if buckets == 1:
         return chosen, [len(rows.ts) if chosen is None else len(chosen)]
-    bucket = bucket_of(stage, inputs, rows, buckets).astype(np.uint16)  # 16 bits: a radix sort
-    if chosen is not None:
-        bucket = bucket[chosen]
+    bucket = bucket_of(stage, inputs, rows, chosen, buckets).astype(np.uint16)  # 16 bits: a radix sort
     order = np.argsort(bucket, kind="stable")
     return (order if chosen is None else chosen[order]), np.cumsum(np.bincount(bucket, minlength=buckets)).tolist()
 
