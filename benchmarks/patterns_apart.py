@@ -19,12 +19,14 @@ from .patterns_metrics import Measures, measured
 from .patterns_runs import UNIT, Run
 
 
-def late_of(run: Run, rows: np.ndarray, kind: str) -> np.ndarray:
-    """Which of these rows are events of a type that arrived after their time."""
+def late_of(run: Run, rows: np.ndarray, kind: str | None = None) -> np.ndarray:
+    """Which of these rows are events, of a type if one is given, that arrived after their time."""
     every = events("sequence", run.options, 0, run.rows)
     at, arrival = (every.column(c).cast(pa.int64()).fill_null(0).to_numpy() for c in ("at", "arrival"))
-    is_kind = np.array(pc.and_(pc.equal(every.column("type"), kind), pc.is_valid(every.column("at"))))
-    return np.asarray((is_kind & (at < arrival))[rows])
+    late = np.array(pc.is_valid(every.column("at"))) & (at < arrival)
+    if kind is not None:
+        late &= np.array(pc.equal(every.column("type"), kind))
+    return np.asarray(late[rows])
 
 
 def in_a_row(run: Run, times: int) -> list[Measures]:

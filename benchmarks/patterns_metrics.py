@@ -51,7 +51,6 @@ class Timeline:
     loaded: np.ndarray
     call: np.ndarray
     latest: np.ndarray
-    in_order: np.ndarray  # whether the latest event of the result is the last of the sequence
 
     @property
     def load(self) -> float:
@@ -104,7 +103,7 @@ def measured(trace: Trace, events: int, unit: int) -> tuple[Measures, Timeline]:
     latest = np.searchsorted(trace.row, ids.max(axis=1, initial=0))
     in_order = ids.argmax(axis=1) == ids.shape[1] - 1 if len(ids) else np.zeros(0, np.bool_)
     loaded = np.zeros(trace.calls, np.int64) if trace.loaded is None else trace.loaded
-    line = Timeline(trace.row, trace.arrival, trace.busy, loaded, trace.call[timed], latest, in_order)
+    line = Timeline(trace.row, trace.arrival, trace.busy, loaded, trace.call[timed], latest)
     return Measures(
         wait_units=line.wait_units(unit),
         busy_ms=line.busy_ms(),
