@@ -50,7 +50,8 @@ class Departure:
 def run(log: command.Log, options: argparse.Namespace) -> list[Result]:
     """All experiments; runs that figures have are not run again."""
     asked = departures(QUICK_ROWS if options.quick else options.events, options.quick)
-    seen = all_of(log, (r for d in asked for r in d.runs), *effort(options))
+    seeds, workers, keep = effort(options)
+    seen = all_of(log, (r for d in asked for r in d.runs), 1 if options.quick else seeds, workers, keep)
     out = []
     for departure in asked:
         found = departure.read(seen)
