@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from headrace.spark.plan import finish_all, finish_one, output_frame
-from headrace.spark.run import METRICS
+from headrace.spark.progress import METRICS
 from headrace.spark.session import local_session
 from headrace.spark.slots import METRICS_ROW
 from headrace.spark.types import CatalystTypes
