@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+from headrace.kernels import segments
+from headrace.plan.time import NO_PROMISE
 from headrace.spark import jvm
 from headrace.spark.settings import settings_of
 
@@ -87,3 +89,14 @@ def test_without_java_a_run_says_so(tmp_path):
     assert ended.stderr.startswith("Spark is not set up for Headrace: there is no Java in JAVA_HOME")
     assert "hint: Spark needs Java 17 or newer" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_the_driver_does_not_load_what_workers_run():
+    """While the JVM comes up there is time for what the driver needs, not for all kernels."""
+    heavy = ("numba", "headrace.kernels", "headrace.runtime.processor", "headrace.spark.stateful", "matplotlib")
+    code = f"import sys, headrace.spark.run; print([m for m in {heavy} if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_what_is_no_promise_is_said_by_one_number():
+    assert segments.NO_PROMISE == NO_PROMISE

@@ -33,6 +33,7 @@ SHORT_UNITS = {"us": "microsecond", "ms": "millisecond", "s": "second", "sec": "
 END_OF_TIME = 2**62
 START_OF_TIME = -(2**62)
 TABLE_TIME = -(2**61)  # when the rows of a table are there: before every event
+NO_PROMISE = -(2**62)  # of a row that is an event, and no punctuation; `kernels.segments` has the same
 
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
 

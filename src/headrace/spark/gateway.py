@@ -32,6 +32,8 @@ def own_context(settings: dict[str, str], quiet: bool) -> SparkContext:
 
 
 def _connect(jvm: Jvm) -> JavaGateway:
+    import pandas  # noqa: F401  # PySpark will, for every function that travels: better now, while the JVM comes up
+
     if not jvm.reachable():
         jvm.end()
         raise why_no_java(jvm.last_words())

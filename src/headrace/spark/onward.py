@@ -11,18 +11,21 @@ import io
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from headrace.changes.changes import Changes
 from headrace.plan.arrow import arrow_type
 from headrace.plan.schema import Schema
-from headrace.runtime.cells import batch_of, write_feed
-from headrace.runtime.processor import TaskProcessor
 from headrace.spark.types import physical
 from headrace.stages.program import Stage
+
+if TYPE_CHECKING:  # the driver imports this file too, and none of these
+    import pandas as pd
+
+    from headrace.runtime.processor import TaskProcessor
 
 Columns = list[pa.Array | None]  # of a wide row; None where a row has no such column
 Cells = list[tuple[str, bytes]]  # (head, body)
@@ -109,10 +112,14 @@ def key_columns(changes: Changes) -> list[pa.Array]:
 
 def wide_frame(columns: list[pa.Array]) -> pd.DataFrame:
     """Arrow columns as a pandas frame that Spark turns back into the same Arrow columns without looking at the values."""
+    import pandas as pd
+
     return pd.DataFrame({i: _series(column) for i, column in enumerate(columns)}, copy=False)
 
 
 def _series(column: pa.Array) -> pd.Series:
+    import pandas as pd
+
     if pa.types.is_nested(column.type):  # Spark does look into these, and wants Python's own lists and dicts
         return pd.Series(column.to_pylist(maps_as_pydicts="strict"), dtype=object)
     return pd.Series(pd.arrays.ArrowExtensionArray(column))
@@ -164,6 +171,8 @@ def pack_feeds(parts: tuple[FeedPart, ...], batches: Iterator[pa.RecordBatch]) -
 
 
 def _cells(part: FeedPart, batch: pa.RecordBatch) -> pa.RecordBatch:
+    from headrace.runtime.cells import batch_of, write_feed
+
     inputs = []
     for name, spec in zip(part.names, part.stage.inputs, strict=True):
         column, kind = batch.column(name), arrow_type(spec.type)

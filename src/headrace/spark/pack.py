@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from headrace.plan.arrow import arrow_type
-from headrace.runtime.cells import batch_of, write_cells
-from headrace.runtime.pack import Placed, segments_of
 from headrace.spark.sources import HEADER, NOW, PROMISE, TIME
 from headrace.spark.worker import settle
 from headrace.stages.program import Disorder, Stage
+
+if TYPE_CHECKING:  # the driver imports this file too, and has no use for what packs
+    from headrace.runtime.pack import Placed
 
 EXCHANGE = "label INT, head STRING, body BINARY"
 EXCHANGE_ARROW = pa.schema([("label", pa.int32()), ("head", pa.string()), ("body", pa.binary())])
@@ -120,6 +122,9 @@ def _flush(packing: Packing, numbering: Numbering, held: list[pa.RecordBatch]) -
         placed = _placed(packing, numbering, batch, high, low, now, (all_high, all_low))
     else:
         placed = _placed(packing, numbering, batch, high, low, now, (high, low))
+    from headrace.runtime.cells import write_cells
+    from headrace.runtime.pack import segments_of
+
     segments, behind = segments_of(placed, packing.disorder)
     read = len(placed.ts)
     placed, events = placed.events()
@@ -144,6 +149,8 @@ def _flush(packing: Packing, numbering: Numbering, held: list[pa.RecordBatch]) -
 
 def _inputs(stage: Stage, names: tuple[str, ...], batch: pa.RecordBatch) -> tuple[pa.RecordBatch, tuple[int, ...]]:
     """The inputs of a stage in their types, and which of them are the time."""
+    from headrace.runtime.cells import batch_of
+
     columns = []
     for name, spec in zip(names, stage.inputs, strict=True):
         column, kind = batch.column(name), arrow_type(spec.type)
@@ -168,6 +175,8 @@ def _placed(
     every: tuple[np.ndarray, np.ndarray],
 ) -> Placed:  # fmt: skip
     """Rows with their segments. Rejected rows are no rows, but a partition they came from is not idle."""
+    from headrace.runtime.pack import Placed
+
     ts = _numbers(batch, TIME).astype(np.int64, copy=False)
     promise = _numbers(batch, PROMISE).astype(np.int64, copy=False) if PROMISE in batch.schema.names else None
     if packing.places == "given":

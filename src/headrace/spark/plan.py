@@ -17,9 +17,9 @@ from headrace.spark.bucket import BucketProcessor
 from headrace.spark.labels import labels
 from headrace.spark.onward import LEAD, Feed, FeedPart, Onward, pack_feeds
 from headrace.spark.pack import EXCHANGE, Packing, StagePart, pack_rows
+from headrace.spark.program import Program
 from headrace.spark.slots import METRICS_ROW, Slots
 from headrace.spark.sources import parts_of, prepare
-from headrace.spark.stateful import Program
 from headrace.spark.tables import read_table
 from headrace.spark.types import logical
 from headrace.stages.lower import Finish, Lowered, disorder_of

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from headrace.errors import QueryError
-from headrace.kernels.segments import NO_PROMISE
 from headrace.plan.expr import Expr, all_of, any_of
 from headrace.plan.stream import FileSource, FrameSource, Stream
-from headrace.plan.time import TABLE_TIME
+from headrace.plan.time import NO_PROMISE, TABLE_TIME
 from headrace.spark.attempt import attempt, can_fail
 from headrace.spark.files import RAW, header_line, read_files
 from headrace.spark.now import batch_time, needs_now

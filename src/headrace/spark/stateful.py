@@ -7,7 +7,6 @@ import os
 import pickle
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -22,9 +21,10 @@ from headrace.runtime.clock import Header, Segment, Standing
 from headrace.runtime.processor import Arrivals, Result, TaskProcessor
 from headrace.runtime.reservoir import ChunkCache
 from headrace.runtime.save import load, save
-from headrace.spark.onward import Columns, Onward, key_columns, read_changes, wide_frame
+from headrace.spark.onward import Columns, key_columns, read_changes, wide_frame
 from headrace.spark.pack import REJECTED
-from headrace.spark.slots import METRICS_ROW, Slots
+from headrace.spark.program import Program
+from headrace.spark.slots import METRICS_ROW
 from headrace.spark.worker import settle
 from headrace.stages.program import Stage
 
@@ -111,19 +111,6 @@ class SparkStore:
     def drop_page(self, name: str) -> None:
         """Let a page go."""
         self.cells.removeKey((f"page {name}",))
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """What a worker must know to process the buckets of one level of a query. Travels from the driver, pickled."""
-
-    stages: tuple[Stage, ...]
-    buckets: dict[int, tuple[int, int]]  # label -> (stage, bucket), of the stages of this level
-    slots: Slots
-    rejected_label: int
-    onward: Onward | None = None  # None: this is the last level
-    passing: tuple[int, ...] = ()  # labels of results that earlier levels have for the sinks
-    tables: dict[int, list[tuple[str, bytes]]] = field(default_factory=dict)  # label -> what is there before the first batch
 
 
 @lru_cache(maxsize=32)
