@@ -34,12 +34,16 @@ def edges(windows: int, span_seconds: float) -> list[tuple[int, int]]:
 
 
 def select(windows: int, span_seconds: float) -> str:
-    metrics = []
+    """One row per event with the metrics of all windows: each is a stream that adds its own to those of the one before it."""
+    steps, names, before = [], ["id", "card"], "payments"
     for i, (begin, end) in enumerate(edges(windows, span_seconds)):
-        upper = f"INTERVAL {end} MICROSECONDS PRECEDING" if end else "CURRENT ROW"
-        over = f"OVER (PARTITION BY card RANGE BETWEEN INTERVAL {begin} MICROSECONDS PRECEDING AND {upper})"
-        metrics += [f"{call} {over} AS {name}{i}" for name, call in CALLS.items()]
-    return f"SELECT id, card, {', '.join(metrics)} FROM payments EMIT CHANGES"
+        metrics = ", ".join(f"{call} AS {name}{i}" for name, call in CALLS.items())
+        lag = f" LAG {end} MICROSECONDS" if end else ""
+        window = f"[RANGE {begin - end} MICROSECONDS{lag}]"
+        steps.append(f"CREATE STREAM w{i} AS SELECT *, {metrics} FROM {before} {window} GROUP BY card;")
+        names += [f"{name}{i}" for name in CALLS]
+        before = f"w{i}"
+    return f"{' '.join(steps)} SELECT {', '.join(names)} FROM {before} EMIT CHANGES"
 
 
 def measure(log: Log, rows: int, cards: int, caches: Sequence[int], quick: bool = False) -> list[Result]:

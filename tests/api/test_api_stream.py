@@ -68,13 +68,13 @@ SAME = [
     (
         lambda p: p.score(
             "id",
-            card_total=hr.sum("amount").over("card", hr.range("5 minutes")),
-            merchant_n=hr.count().over("merchant", hr.range("1 hour")),
-            card_n=hr.count().over("card", hr.range("5 minutes")),
+            card_total=hr.sum("amount").over("card", hr.rows(5, "card")),
+            merchant_n=hr.count().over("merchant", hr.rows(60, "merchant")),
+            card_n=hr.count().over("card", hr.rows(5, "card")),
         ),
-        "SELECT id, SUM(amount) OVER (PARTITION BY card RANGE INTERVAL 5 MINUTES PRECEDING) AS card_total,"
-        " COUNT(*) OVER (PARTITION BY merchant RANGE INTERVAL 1 HOUR PRECEDING) AS merchant_n,"
-        " COUNT(*) OVER (PARTITION BY card RANGE INTERVAL 5 MINUTES PRECEDING) AS card_n FROM payments",
+        "SELECT id, SUM(amount) OVER (PARTITION BY card ROWS 4 PRECEDING) AS card_total,"
+        " COUNT(*) OVER (PARTITION BY merchant ROWS 59 PRECEDING) AS merchant_n,"
+        " COUNT(*) OVER (PARTITION BY card ROWS 4 PRECEDING) AS card_n FROM payments",
     ),
     (
         lambda p: p.window(hr.unbounded()).group_by("upper(card) AS c").agg(n=hr.count()).having("n > 3"),

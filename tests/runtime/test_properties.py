@@ -25,7 +25,7 @@ RELAXED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_b
 DEEP = settings.default.max_examples > 1_000
 WINDOWS = (
     RangeWindow(5 * SECOND), RangeWindow(5 * SECOND, 2 * SECOND), RowsWindow(3), RowsWindow(2, (Expr.of("card"),)),
-    UnboundedWindow(),
+    UnboundedWindow(), RangeWindow(5 * SECOND + 1, peers=True), UnboundedWindow(peers=True),
 )  # fmt: skip
 NUMBERS = ("amount", "price", "qty", "shop", "weight")
 

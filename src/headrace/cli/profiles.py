@@ -188,6 +188,10 @@ def _holds(window: LookedAt, trigger: Trigger | None) -> str:
             lagging = f", less {format_duration(lag)}" if lag else ""
             multiple = f"u is a whole multiple of {format_duration(every)} {since}{lagging}"
             return f"(l, u]: a row at u is inside; {format_duration(size)} long, {multiple}"
+        case RangeWindow(lag=lag, peers=True), _:
+            upper = f"t - {format_duration(lag)}" if lag else "t"
+            lower = f"t - {format_duration(window.reach)}" if window.reach else "t"
+            return f"[{lower}, {upper}] at an event of time t, with all rows of that time, as in standard SQL"
         case RangeWindow(size=size, lag=lag), _:
             upper = f"t - {format_duration(lag)}" if lag else "t"
             what = "an event" if trigger is None else "a look"
@@ -195,6 +199,8 @@ def _holds(window: LookedAt, trigger: Trigger | None) -> str:
         case RowsWindow(rows=rows, partition_by=by), _:
             count = "the last row" if rows == 1 else f"the last {rows} rows"
             return count + (f" of the same {', '.join(map(str, by))}" if by else "")
+        case UnboundedWindow(peers=True), _:
+            return "every row up to the event's time, with all rows of that time, as in standard SQL"
         case UnboundedWindow(), _:
             return "every row so far"
         case SpanWindow(start=start, stop=None), _:

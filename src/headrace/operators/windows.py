@@ -13,7 +13,7 @@ import numpy as np
 from headrace.kernels import rings
 from headrace.operators.moves import Moves
 from headrace.operators.tally import grown
-from headrace.plan.windows import RangeWindow, RowsWindow, SpanWindow, UntilWindow
+from headrace.plan.windows import RangeWindow, RowsWindow, SpanWindow, UnboundedWindow, UntilWindow
 
 if TYPE_CHECKING:
     from headrace.runtime.reservoir import Run
@@ -50,10 +50,15 @@ def _none(events: Run) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
     return [c[:0] for c in events.columns], empty, np.zeros(len(events.ts), np.int64)
 
 
+def _entered(events: Run, peers: bool) -> np.ndarray:
+    """How many rows have entered when each is evaluated: those up to it, or all of its time, which are then all there."""
+    return events.ts.searchsorted(events.ts, side="right") if peers else _counting(len(events.ts))
+
+
 def range_moves(window: RangeWindow, events: Run, edges: dict[int, Run]) -> Moves:
     """`[RANGE size LAG lag]`: rows enter at distance lag and leave at distance lag + size."""
     if window.lag == 0:
-        enter, enter_row, enter_end = events.columns, events.numbers, _counting(len(events.ts))
+        enter, enter_row, enter_end = events.columns, events.numbers, _entered(events, window.peers)
     else:
         edge = edges[window.lag]
         enter, enter_row = edge.columns, edge.numbers
@@ -89,10 +94,10 @@ def until_moves(window: UntilWindow, events: Run, gone: Run | None) -> Moves:
     return Moves([c[:last] for c in events.columns], events.numbers[:last], enter_end, left, leave_row, none)
 
 
-def unbounded_moves(events: Run) -> Moves:
+def unbounded_moves(window: UnboundedWindow, events: Run) -> Moves:
     """`[UNBOUNDED]`: rows enter and stay."""
     leave, leave_row, leave_end = _none(events)
-    return Moves(events.columns, events.numbers, _counting(len(events.ts)), leave, leave_row, leave_end)
+    return Moves(events.columns, events.numbers, _entered(events, window.peers), leave, leave_row, leave_end)
 
 
 @dataclass(slots=True)

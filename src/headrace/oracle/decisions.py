@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from headrace.oracle.admission import Event, Outcome
 from headrace.oracle.patterns import Choice, Found, Results, choices_of, shown, units, units_below
-from headrace.plan.nodes import Node, base_streams, retracts, settles
+from headrace.plan.nodes import Node, base_streams, retracts, settles, waits_for_peers
 from headrace.plan.patterns import Pattern, Selection
 from headrace.plan.query import Emit
 from headrace.plan.stream import Stream
@@ -32,7 +32,8 @@ def strict_reach(node: Pattern, outcomes: Mapping[str, Outcome]) -> Reach:
 def full_reach(node: Pattern, outcomes: Mapping[str, Outcome]) -> Reach:
     """One stream in order has nothing left that stands before what has come: its results may leave one tick earlier."""
     strict = strict_reach(node, outcomes)
-    if len(units(node)) > 1 or len(base_streams(units(node)[0])) > 1 or settles(units(node)[0]):
+    unit = units(node)[0]
+    if len(units(node)) > 1 or len(base_streams(unit)) > 1 or settles(unit) or waits_for_peers(unit):
         return strict
     return Reach(strict.frontier, (outcomes[base_streams(node)[0].name].final_before,))
 

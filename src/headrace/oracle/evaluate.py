@@ -25,6 +25,7 @@ from headrace.plan.nodes import (
     base_streams,
     children,
     settles,
+    waits_for_peers,
 )
 from headrace.plan.patterns import Pattern
 from headrace.plan.query import Emit, Query, Using
@@ -104,18 +105,21 @@ def _window_aggregate(node: WindowAggregate, found: Results) -> Results:
     out: Results = []
     for i, (key, row) in enumerate(found):
         if selected[i]:
-            window = [j for j in range(i + 1) if inside(i, j) and selected[j] and keys[j] == keys[i]]
+            seen = len(found) if node.window.waits else i + 1  # peers stand anywhere
+            window = [j for j in range(seen) if inside(i, j) and selected[j] and keys[j] == keys[i]]
             out.append((key, row + tuple(call.over(window) for call in calls)))
     return out
 
 
 def _membership(node: WindowAggregate, found: Results, keys: list[Hashable]) -> Callable[[int, int], bool]:
-    """Whether row j <= i, in the total order, is in the window that is evaluated at row i."""
+    """Whether row j is in the window that is evaluated at row i. Where there are no peers, j <= i in the total order."""
     times = [key[0] for key, _ in found]
     window: Window = node.window
     keeps = [s.keep for s in base_streams(node)]
     keep = None if None in keeps else max(k for k in keeps if k is not None)
     match window:
+        case RangeWindow(lag=lag, peers=True):  # RANGE of standard SQL: between, with both ends
+            return lambda i, j: times[i] - window.reach <= times[j] <= times[i] - lag
         case RangeWindow(size=size, lag=lag):
             return lambda i, j: times[i] - lag - size < times[j] <= times[i] - lag
         case RowsWindow(rows=rows, partition_by=by):
@@ -124,7 +128,7 @@ def _membership(node: WindowAggregate, found: Results, keys: list[Hashable]) -> 
             return lambda i, j: j in _last_rows(parts, times, i, rows, keep if by else None)[parts[j]]
         case UnboundedWindow():
             life = _lives(keys, times, keep)
-            return lambda i, j: keys[j] == keys[i] and life[j] == life[i]
+            return lambda i, j: keys[j] == keys[i] and life[j] == life[i] and times[j] <= times[i]
 
 
 def _last_rows(parts: list[Hashable], times: list[int], i: int, rows: int, keep: int | None) -> dict[Hashable, list[int]]:
@@ -259,7 +263,9 @@ def _final(
     if not isinstance(leaf(query.node), Scan):
         return found, None  # late and rejected rows are facts at once
     # At its frontier one stream may still bring rows that stand before those of another.
-    one = next(iter(last.values())) if _sources(query.node) == 1 else None
+    # And to a result with peers, a row at the frontier may still be one.
+    alone = _sources(query.node) == 1 and not waits_for_peers(query.node)
+    one = next(iter(last.values())) if alone else None
     bound = one.final_before if one is not None else min(o.frontier for o in last.values())
     return [pair for pair in found if pair[0][0] < bound - settles(query.node)], None
 

@@ -324,6 +324,8 @@ def retracts(node: Node) -> bool:
             return stream.unique is not None and stream.delay != 0
         case Late() | Rejected():
             return False
+        case WindowAggregate() if waits_for_peers(node):
+            return True
         case WindowAggregate() | WindowReport():
             streams = base_streams(node)
             return len(streams) > 1 or any(s.delay != 0 for s in streams)
@@ -338,6 +340,12 @@ def retracts(node: Node) -> bool:
             streams = base_streams(node)
             disorder = len({s.name for s in streams}) > 1 or any(s.delay != 0 for s in streams)
             return (node.can_be_undone and disorder) or any(map(retracts, children(node)))
+
+
+def waits_for_peers(node: Node) -> bool:
+    """Whether a row that comes at the frontier itself can change a result of this node at that time."""
+    own = isinstance(node, WindowAggregate) and node.window.waits
+    return own or any(map(waits_for_peers, children(node)))
 
 
 def settles(node: Node) -> int:
@@ -382,8 +390,8 @@ def state_bound(node: Node) -> str:
             match window:
                 case _ if Bound.UNBOUNDED in delays:
                     return "all rows of the stream, because DELAY is UNBOUNDED"
-                case RangeWindow(size=size, lag=lag):
-                    return f"rows of ({format_duration(size + lag)} + {slack}) at the rate of the stream"
+                case RangeWindow():
+                    return f"rows of ({format_duration(window.reach)} + {slack}) at the rate of the stream"
                 case RowsWindow(rows=rows, partition_by=by):
                     per = "per partition" if by else "in all"
                     keep = f", until silent for {format_duration(stream.keep)}" if stream.keep else ""

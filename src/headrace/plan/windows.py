@@ -11,10 +11,15 @@ from headrace.plan.time import format_duration, format_instant
 
 @dataclass(frozen=True, slots=True)
 class RangeWindow:
-    """`[RANGE size LAG lag]`: at an event of time t, the rows in (t - lag - size, t - lag]."""
+    """`[RANGE size LAG lag]`: at an event of time t, the rows in (t - lag - size, t - lag].
+
+    With `peers` it is a frame of standard SQL, `RANGE BETWEEN .. PRECEDING AND ..`: rows of the event's own time that stand
+    behind it are in it, too. It is closed below, which is the same as open and a microsecond longer.
+    """
 
     size: int
     lag: int = 0
+    peers: bool = False
 
     def __post_init__(self) -> None:
         """An empty or backward window could never hold a row."""
@@ -25,8 +30,22 @@ class RangeWindow:
 
     def __str__(self) -> str:
         """As written in SQL."""
+        if self.peers:
+            upper = f"{format_duration(self.lag)} PRECEDING" if self.lag else "CURRENT ROW"
+            lower = f"{format_duration(self.reach)} PRECEDING" if self.reach else "CURRENT ROW"
+            return f"RANGE BETWEEN {lower} AND {upper}".upper()
         lag = f" LAG {format_duration(self.lag)}" if self.lag else ""
         return f"[RANGE {format_duration(self.size)}{lag}]".upper()
+
+    @property
+    def reach(self) -> int:
+        """How far it goes back."""
+        return self.size + self.lag - (1 if self.peers else 0)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a row of the event's own time may still come into it."""
+        return self.peers and self.lag == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +65,26 @@ class RowsWindow:
         by = f" PARTITIONED BY {', '.join(map(str, self.partition_by))}" if self.partition_by else ""
         return f"[ROWS {self.rows}{by}]"
 
+    @property
+    def waits(self) -> bool:
+        """Rows are counted one by one."""
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class UnboundedWindow:
-    """`[UNBOUNDED]`: every row up to the event."""
+    """`[UNBOUNDED]`: every row up to the event. With `peers`, as in standard SQL, and every other one of its time."""
+
+    peers: bool = False
 
     def __str__(self) -> str:
         """As written in SQL."""
-        return "[UNBOUNDED]"
+        return "RANGE UNBOUNDED PRECEDING" if self.peers else "[UNBOUNDED]"
+
+    @property
+    def waits(self) -> bool:
+        """Whether a row of the event's own time may still come into it."""
+        return self.peers
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,15 +36,21 @@ def plan(
     stage: Stage, output: Output, old: Rows, new: Rows, removed: np.ndarray, is_new: np.ndarray, capacities: list[int]
 ) -> Plan:
     """The rows to read for one output."""
-    return spread(_tables(stage, output), old, new, removed, is_new, capacities)
+    return spread(_tables(stage, output), old, new, removed, is_new, capacities, stage.has_peers)
 
 
-def spread(tables: set[int] | None, old: Rows, new: Rows, removed: np.ndarray, is_new: np.ndarray, capacities: list[int]) -> Plan:
-    """The rows that a change reaches: those with its keys in these tables; None: every row after it."""
+def spread(
+    tables: set[int] | None, old: Rows, new: Rows, removed: np.ndarray, is_new: np.ndarray, capacities: list[int],
+    peers: bool = False,
+) -> Plan:  # fmt: skip
+    """The rows that a change reaches: those with its keys in these tables; None: every row after it, with `peers` of its time."""
     fresh, gone = is_new.nonzero()[0], removed.nonzero()[0]
     if len(fresh) == 0 and len(gone) == 0:
         return nothing()
     first_old = min(_before(fresh, is_new), int(gone[0]) if len(gone) else len(old))
+    if peers:
+        first = min(int(rows.ts[at[0]]) for rows, at in ((new, fresh), (old, gone)) if len(at))
+        first_old = min(first_old, int(old.ts.searchsorted(first)))
     if first_old >= len(old):  # everything came after what was there: nothing said before can change
         return Plan(np.empty(0, np.int64), fresh)
     maybe_old = np.zeros(len(old) - first_old, np.bool_)

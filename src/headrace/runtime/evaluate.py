@@ -203,6 +203,8 @@ class Evaluator:
         rows = Run(zone.first + start, zone.ts[start:], [c[start:] for c in zone.columns])
         last = int(rows.ts.searchsorted(stop)) if stop > START_OF_TIME else 0
         last = max(last, int(events[-1]) + 1 if len(events) else 0, upto - rows.first)
+        if self.stage.has_peers and last:
+            last = int(rows.ts.searchsorted(rows.ts[last - 1], side="right"))
         rows = Run(rows.first, rows.ts[:last], [c[:last] for c in rows.columns])
         edges = self._read_edges(zone, max(stop, int(rows.ts[-1]) if last else START_OF_TIME))
         moves = self._moves(zone, rows, edges, commit=False)
@@ -263,8 +265,8 @@ class Evaluator:
                 case RowsWindow(rows=size):
                     stop = rows.first + len(rows.ts) - size
                     out.append(rows_moves(rows, self._between(max(0, rows.first - size), max(0, stop), zone), size))
-                case UnboundedWindow():
-                    out.append(unbounded_moves(rows))
+                case UnboundedWindow() as window:
+                    out.append(unbounded_moves(window, rows))
                 case SpanWindow() as window:
                     out.append(span_moves(window, rows))
                 case UntilWindow() as window:

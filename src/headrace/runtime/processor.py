@@ -211,7 +211,7 @@ class TaskProcessor:
         What the clock makes at its own time may still come, and so may results of a pattern that ends in a negation.
         """
         clock, pattern = self.clock, self.stage.pattern
-        timed = any(r.query == query and not r.by_rows for r in self.stage.reports)
+        timed = self.stage.has_peers or any(r.query == query and not r.by_rows for r in self.stage.reports)
         frontier, final = clock.frontier, clock.frontier if timed else clock.final_before
         if pattern is not None:
             frontier, final = (decided_before(frontier, time, pattern) for time in (frontier, final))

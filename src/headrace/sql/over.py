@@ -1,7 +1,9 @@
-"""Standard `OVER (PARTITION BY .. RANGE | ROWS BETWEEN .. PRECEDING AND CURRENT ROW)` as one of our windows.
+"""`OVER (PARTITION BY .. ORDER BY .. RANGE | ROWS BETWEEN .. PRECEDING AND CURRENT ROW)`, with the meaning of standard SQL.
 
-Two differences to the standard: our RANGE is open below, so that `INTERVAL 5 MINUTES PRECEDING` leaves out an event exactly five
-minutes old; and an event sees those before it in the total order, so of events of the same time only those that precede it.
+RANGE holds both of its ends, and peers: all rows of the event's time, wherever they stand. ROWS counts rows in the total order,
+the event itself and so many before it. Our own window, which is open below and sees no row behind the event, is `[RANGE ..]`.
+The order is that of time, so ORDER BY may be left out, but where the standard gives a meaning to that: without it all rows of
+a partition are peers, and a stream has no last one.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
     from headrace.sql.errors import Span, SqlError
     from headrace.sql.scope import Scope
 
-HINT = "for example OVER (PARTITION BY card RANGE BETWEEN INTERVAL 5 MINUTES PRECEDING AND CURRENT ROW)"
+HINT = "for example OVER (PARTITION BY card ORDER BY at RANGE BETWEEN INTERVAL 5 MINUTES PRECEDING AND CURRENT ROW)"
+WHOLE = "without it every row of the partition is in the window, and a stream has no last one"
 CURRENT = "CURRENT ROW"
 
 
@@ -29,13 +32,18 @@ def frame(scope: Scope, node: exp.Window, where: Span, order: Expr | None) -> tu
     """The window and the keys of an OVER clause."""
     keys = tuple(scope.bind(Scalar(k, place(k, where)), "PARTITION BY") for k in node.args.get("partition_by") or [])
     spec = node.args.get("spec")
-    if node.args.get("alias") is not None or not isinstance(spec, exp.WindowSpec):
+    if node.args.get("alias") is not None:
         raise _error(scope, node, where, "OVER needs a frame")
     _check_order(scope, node, where, order)
+    ordered = node.args.get("order") is not None
+    if not isinstance(spec, exp.WindowSpec):
+        if not ordered:
+            raise _error(scope, node, where, f"OVER needs ORDER BY or a frame: {WHOLE}")
+        return UnboundedWindow(peers=True), keys  # what the standard has for ORDER BY alone
     if spec.args.get("exclude") is not None:
         raise _error(scope, node, where, "EXCLUDE is not there yet")
     with scope.text.at(place(node, where)):
-        return _window(scope, node, spec, keys, where), keys
+        return _window(scope, node, spec, keys, where, ordered), keys
 
 
 def _check_order(scope: Scope, node: exp.Window, where: Span, order: Expr | None) -> None:
@@ -54,7 +62,7 @@ def _check_order(scope: Scope, node: exp.Window, where: Span, order: Expr | None
             )
 
 
-def _window(scope: Scope, node: exp.Window, spec: exp.WindowSpec, keys: tuple[Expr, ...], where: Span) -> Window:
+def _window(scope: Scope, node: exp.Window, spec: exp.WindowSpec, keys: tuple[Expr, ...], where: Span, ordered: bool) -> Window:
     kind = str(spec.args.get("kind") or "").upper()
     start, end = spec.args.get("start"), spec.args.get("end") or CURRENT
     if (
@@ -62,13 +70,23 @@ def _window(scope: Scope, node: exp.Window, spec: exp.WindowSpec, keys: tuple[Ex
         or str(spec.args.get("end_side") or "PRECEDING").upper() != "PRECEDING"
     ):
         raise _error(scope, node, where, "a window cannot look at events that FOLLOW")
-    if _is(start, "UNBOUNDED") and _is(end, CURRENT):
-        return UnboundedWindow()
-    if kind == "ROWS" and _is(end, CURRENT):
-        return RowsWindow(1 if _is(start, CURRENT) else _rows(scope, node, start, where) + 1, keys)  # the row itself is one more
-    if kind == "RANGE" and not _is(start, CURRENT) and not _is(start, "UNBOUNDED"):
-        lag = 0 if _is(end, CURRENT) else _micros(scope, node, end, where)
-        return RangeWindow(_micros(scope, node, start, where) - lag, lag)
+    if kind == "RANGE" and _is(end, CURRENT) and not ordered and (_is(start, "UNBOUNDED") or _is(start, CURRENT)):
+        raise _error(scope, node, where, f"RANGE needs ORDER BY here: {WHOLE}")
+    match kind:
+        case "ROWS" if _is(start, "UNBOUNDED") and _is(end, CURRENT):
+            return UnboundedWindow()
+        case "ROWS" if _is(end, CURRENT):
+            return RowsWindow(
+                1 if _is(start, CURRENT) else _rows(scope, node, start, where) + 1, keys
+            )  # the row itself is one more
+        case "RANGE" if _is(start, "UNBOUNDED") and _is(end, CURRENT):
+            return UnboundedWindow(peers=True)
+        case "RANGE" if not _is(start, "UNBOUNDED"):
+            upper = 0 if _is(end, CURRENT) else _micros(scope, node, end, where)
+            lower = 0 if _is(start, CURRENT) else _micros(scope, node, start, where)
+            if lower < upper:
+                raise _error(scope, node, where, "this frame ends before it begins")
+            return RangeWindow(lower - upper + 1, upper, peers=True)
     raise _error(scope, node, where, "this frame is not there yet")
 
 

@@ -23,6 +23,7 @@ from headrace.plan.nodes import (
     children,
     retracts,
     state_bound,
+    waits_for_peers,
 )
 from headrace.plan.patterns import Pattern
 from headrace.plan.query import Emit, Using
@@ -339,7 +340,9 @@ def _reservoir(stage: Stage) -> list[str]:
     for offset in offsets:
         enter = [f"enter {w}" for w in ranges if w.lag == offset]
         leave = [f"leave {w}" for w in ranges if w.lag + w.size == offset]
-        lines.append(f"{format_duration(offset)} ago: rows {', '.join(enter + leave) or 'let go of their keys'}")
+        closed = any(w.peers and w.lag + w.size == offset for w in ranges)  # a row at the edge itself is still inside
+        when = f"more than {format_duration(offset - 1)} ago" if closed else f"{format_duration(offset)} ago"
+        lines.append(f"{when}: rows {', '.join(enter + leave) or 'let go of their keys'}")
     places = len(offsets)
     for program in stage.windows:
         match program.window:
@@ -374,6 +377,8 @@ def _level(query: Query, stream: Stream) -> list[str]:
         return []  # what is said of the pattern knows better what can forbid a result
     if isinstance(core, Late | Rejected):
         return ["level: a record of what came, in order of arrival; nothing is taken back"]
+    if waits_for_peers(query.node):
+        return [_level_with_peers(query)]
     only = len(base_streams(query.node)) == 1
     if only and stream.delay == 0 and stream.single_partition and query.emit is Emit.FINAL_IN_ORDER:
         return ["level: full (ordered, immediate, permanently valid, complete), because DELAY is 0"]
@@ -387,6 +392,18 @@ def _level(query: Query, stream: Stream) -> list[str]:
             return [f"level: delayed unsorted (permanently valid, complete): {_held(query)}"]
         case Emit.FINAL_IN_ORDER:
             return [f"level: delayed (ordered, permanently valid, complete): {_held(query)}, then in order of event time"]
+
+
+def _level_with_peers(query: Query) -> str:
+    """OVER (.. RANGE ..): what is said of an event depends on all events of its time."""
+    if query.emit is Emit.CHANGES:
+        how = (
+            "each row leaves at once; one of the same time (a peer), or a late one, gives - and + where it changes what was said"
+        )
+        return f"level: convergent unsorted (immediate, eventually valid, complete): {how}"
+    order = ("ordered, ", ", then in order of event time") if query.emit is Emit.FINAL_IN_ORDER else ("", "")
+    name = "delayed" if order[0] else "delayed unsorted"
+    return f"level: {name} ({order[0]}permanently valid, complete): {_held(query)}, with all of its time (its peers){order[1]}"
 
 
 def _held(query: Query) -> str:

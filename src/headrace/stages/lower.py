@@ -171,7 +171,8 @@ class _Lowering:
         # the window drops is not.
         all_count = any(isinstance(n.window, RowsWindow) or (_keeps_keys(n.window) and _forgets(flat)) for n in chain)
         counted = flat.predicates if all_count else None
-        builder = self.builder(flat.streams, route, apart=counted or None)
+        peers = any(n.window.waits for n in chain)  # its rows are final later than those of others
+        builder = self.builder(flat.streams, route, apart=("peers", counted) if peers else counted or None)
         needed = _needed(above, top.schema)
         metrics, masks = [], builder.masks(flat.predicates)
         for node in chain:

@@ -355,7 +355,12 @@ class Stage:
     @property
     def by_instant(self) -> bool:
         """Whether rows of one time are seen together, and so must all be there before any of them is final."""
-        return any(isinstance(r.trigger, EveryInstant) for r in self.reports)
+        return self.has_peers or any(isinstance(r.trigger, EveryInstant) for r in self.reports)
+
+    @property
+    def has_peers(self) -> bool:
+        """Whether an event sees rows of its time that stand behind it."""
+        return any(isinstance(w.window, RangeWindow | UnboundedWindow) and w.window.waits for w in self.windows)
 
     @property
     def unbounded(self) -> bool:

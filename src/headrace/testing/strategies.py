@@ -115,9 +115,9 @@ def windows() -> st.SearchStrategy[Window]:
     lags = st.sampled_from((0, 0, 1, SECOND, 5 * SECOND))
     by = st.sampled_from(PARTITIONED).map(_exprs)
     return st.one_of(
-        st.builds(RangeWindow, sizes, lags),
+        st.builds(RangeWindow, sizes, lags, st.booleans()),
         st.builds(RowsWindow, st.integers(1, 5), by),
-        st.just(UnboundedWindow()),
+        st.builds(UnboundedWindow, st.booleans()),
     )
 
 
