@@ -1,6 +1,6 @@
 """Flink SQL `OVER`: SUM and COUNT per card over the last minutes, for every event.
 
-Flink's RANGE is closed below: [t - W, t]; Headrace's is open: (t - W, t].
+Flink's RANGE is closed below, [t - W, t], and sees peers; what it is held against is our own `[RANGE ..]`, (t - W, t].
 """
 
 from __future__ import annotations
