@@ -31,10 +31,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session")
-def spark():
+def java_classes(tmp_path_factory):
+    """A directory on the class path of the session, for Java that a test brings along."""
+    return tmp_path_factory.mktemp("classes")
+
+
+@pytest.fixture(scope="session")
+def spark(java_classes):
     """A local Spark session with Headrace's profile."""
     from headrace.spark.session import local_session
 
-    session = local_session()
+    session = local_session(**{"spark.driver.extraClassPath": str(java_classes)})
     yield session
     session.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -66,6 +67,21 @@ def header_of(target: Target) -> bytes:
     with pa.CompressedOutputStream(packed, target.compression) as out:
         out.write(text.getvalue())
     return bytes(packed.getvalue())
+
+
+def assemble(target: Target, paths: list[str], schema: pa.Schema, whole: str) -> None:
+    """One file of the files of all batches, in their order."""
+    if target.format == "parquet":
+        with pq.ParquetWriter(whole, schema) as writer:
+            for path in paths:
+                for batch in pq.ParquetFile(path).iter_batches():
+                    writer.write_table(pa.Table.from_batches([batch]).cast(schema))
+        return
+    with open(whole, "wb") as out:
+        out.write(header_of(target))
+        for path in paths:
+            with open(path, "rb") as part:
+                shutil.copyfileobj(part, out, 1 << 20)
 
 
 def read_arrow(path: str) -> pa.Table:

@@ -103,3 +103,13 @@ class HadoopStorage:
         """As `Storage.delete`."""
         system, place = self._at(path)
         system.delete(place, True)
+
+    def fetch(self, path: str, here: str) -> None:
+        """As `Storage.fetch`."""
+        system, place = self._at(path)
+        system.copyToLocalFile(False, place, self._jvm.org.apache.hadoop.fs.Path(f"file:{here}"), True)
+
+    def send(self, here: str, path: str) -> None:
+        """As `Storage.send`."""
+        system, place = self._at(path)
+        system.copyFromLocalFile(False, True, self._jvm.org.apache.hadoop.fs.Path(f"file:{here}"), place)

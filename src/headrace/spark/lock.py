@@ -24,6 +24,7 @@ NAME = "headrace.json"  # what a checkpoint says about itself
 LOCK = "headrace.lock"
 RENEW_S = 10.0
 EXPIRES_S = 60.0
+_held: set[str] = set()  # tokens of this process
 
 
 class Lock:
@@ -70,6 +71,7 @@ class Lock:
         write_facts(self._storage, self.place, self._facts())
         if not self._stored():  # two that begin in one moment: the one that wrote last has it
             raise in_use(self.path, read_facts(self._storage, self.place), lease=True)
+        _held.add(self.token)
         threading.Thread(target=self._renew, name="headrace-lease", daemon=True).start()
 
     def _renew(self) -> None:
@@ -91,8 +93,11 @@ class Lock:
         if self._file is not None:
             self._file.truncate(0)
             self._file.close()
-        elif self._stored():
-            self._storage.delete(self.place)
+        _held.discard(self.token)
+        if self._file is None:
+            with suppress(Exception):  # a file system that does not answer: the lease runs out
+                if self._stored():
+                    self._storage.delete(self.place)
 
 
 def refuse_other_things(storage: Storage, path: str) -> None:
@@ -158,6 +163,8 @@ def _alive(holder: dict[str, Any]) -> bool:
         return False
     if holder.get("host") != socket.gethostname():
         return True
+    if holder.get("pid") == os.getpid():
+        return holder.get("token") in _held
     try:
         os.kill(int(holder["pid"]), 0)
     except ProcessLookupError:

@@ -12,7 +12,6 @@ from pyspark.sql import functions as F
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.query import Emit
 from headrace.spark.attempt import attempt, can_fail
-from headrace.spark.borrowed import partitions_for
 from headrace.spark.bucket import BucketProcessor
 from headrace.spark.labels import labels
 from headrace.spark.onward import LEAD, Feed, FeedPart, Onward, pack_feeds
@@ -32,12 +31,25 @@ if TYPE_CHECKING:
 
     from headrace.plan.schema import Schema
 
-MOST_BUCKETS = 64
+LEAST_BUCKETS = 8
+BUCKETS_PER_CORE = 4  # tasks share them evenly, and a cluster may grow to four times its size
+BUCKETS = "spark.headrace.buckets"
 
 
 def bucket_count(spark: SparkSession) -> int:
-    """How many buckets a new query gets, for good: enough for its tasks to share evenly, few enough for small batches."""
-    return max(8, min(MOST_BUCKETS, 4 * partitions_for(spark)))
+    """How many buckets a new query gets, for good: all the parallelism it can ever have. It follows the cores of the cluster."""
+    given = spark.conf.get(BUCKETS, None)
+    if given is not None:
+        return int(given)
+    context = spark.sparkContext
+
+    def number(key: str, default: int) -> int:
+        return int(context.getConf().get(key, str(default)) or default)
+
+    # Executors may be asked for and not have come yet.
+    asked = max(number("spark.executor.instances", 0), number("spark.dynamicAllocation.maxExecutors", 0))
+    cores = max(context.defaultParallelism, asked * number("spark.executor.cores", 1), number("spark.cores.max", 0))
+    return max(LEAST_BUCKETS, BUCKETS_PER_CORE * cores, partitions_for(spark))
 
 
 @dataclass(frozen=True, slots=True)

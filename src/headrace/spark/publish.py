@@ -13,10 +13,9 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyarrow import parquet as pq
 
 from headrace.errors import OutputError, StateError
-from headrace.spark.formats import ENDINGS, header_of, read_arrow, shape, write_table
+from headrace.spark.formats import ENDINGS, assemble, header_of, read_arrow, shape, write_table
 from headrace.spark.signs import STAGING, home, signed_by
 
 if TYPE_CHECKING:
@@ -162,11 +161,8 @@ def finish(target: Target, schema: pa.Schema) -> None:
     if target.single and not target.grows:
         parts = _folder(target)
         hidden = os.path.join(home(target), "whole")
-        files = sorted(os.listdir(parts)) if os.path.isdir(parts) else []
-        with pq.ParquetWriter(hidden, schema) as writer:
-            for name in files:
-                for batch in pq.ParquetFile(os.path.join(parts, name)).iter_batches():
-                    writer.write_table(pa.Table.from_batches([batch]).cast(schema))
+        names = sorted(os.listdir(parts)) if os.path.isdir(parts) else []
+        assemble(target, [os.path.join(parts, name) for name in names], schema, hidden)
         os.replace(hidden, target.path)
         shutil.rmtree(parts, ignore_errors=True)
     shutil.rmtree(staging(target), ignore_errors=True)

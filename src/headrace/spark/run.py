@@ -18,6 +18,7 @@ from headrace.errors import HeadraceError, NotEnded, StateError
 from headrace.plan.nodes import base_streams
 from headrace.plan.stream import FileSource
 from headrace.runtime.events import Event, Progress, RowsEvent
+from headrace.spark.batches import Batches, finish_listed
 from headrace.spark.borrowed import PARTITIONS, activate, partitions_for, settings
 from headrace.spark.checkpoint import Checkpoint, files_of, open_checkpoint
 from headrace.spark.control import control_frame, say
@@ -32,13 +33,14 @@ from headrace.spark.shipped import require_workers
 from headrace.spark.signs import claim
 from headrace.spark.sink import HeadraceSink, Target, as_option
 from headrace.spark.spool import Spool, spooled
-from headrace.spark.storage import absolute, join, storage_of
+from headrace.spark.storage import absolute, is_local, join, storage_of
 from headrace.spark.targets import arrow_schema, check_outputs, refresh_tables, targets_of
 from headrace.spark.types import CatalystTypes
 from headrace.stages.lower import Lowered, lower
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import DataStreamWriter
     from pyspark.sql.streaming.query import StreamingQuery
 
     from headrace.plan.query import Script
@@ -96,7 +98,6 @@ class Run:
         self._scratch = Scratch() if checkpoint is None else None
         self.path = absolute(checkpoint or os.path.join(self._scratch.path if self._scratch else "", "checkpoint"))
         self.storage = storage_of(self.path, spark)
-        self._lock = lock or Lock(self.path, self.storage)
         self.error: Exception | None = None
         self._totals = Progress()
         self._untold: deque[Event] = deque(maxlen=MOST_UNTOLD)
@@ -105,7 +106,10 @@ class Run:
         self._ended = threading.Event()
         self._stopping = self._at_once = False
         self._places = Places(self.path)
+        with explained(self._places):
+            self._lock = lock or Lock(self.path, self.storage)
         self._spools: list[Spool] = []
+        self._batches: Batches | None = None
         try:
             with explained(self._places):
                 self.facts: Checkpoint = open_checkpoint(self.path, lowered, buckets, self.storage)
@@ -168,21 +172,26 @@ class Run:
             )
             finished = finish_all(wide.observe("headrace", *observations()), self.lowered)
             activate(self.spark)
-            self.spark.dataSource.register(HeadraceSink)
             self._schema = finished.schema
-            for target in self.targets:
-                begin(target)
             writer = (
-                finished.observe("headrace_out", F.count(F.lit(1)).alias("rows_out"))
-                .writeStream.format("headrace")
-                .option("targets", as_option(self.targets))
-                .option("checkpoint", self.path)
-                .option("token", self._lock.token)
+                self._into(finished.observe("headrace_out", F.count(F.lit(1)).alias("rows_out")).writeStream)
                 .option("checkpointLocation", join(self.path, "spark"))
                 .outputMode("append")
             )
             at_once = {"availableNow": True} if self._at_once else {"processingTime": f"{trigger_ms} milliseconds"}
             self.query = writer.trigger(**at_once).start()
+
+    def _into(self, writer: DataStreamWriter) -> DataStreamWriter:
+        """The quick way where all is on a local disk, else the one by which Spark reaches every file system."""
+        for target in self.targets:
+            if is_local(target.path):
+                begin(target)
+        if is_local(self.path) and all(is_local(t.path) for t in self.targets):
+            self.spark.dataSource.register(HeadraceSink)
+            options = {"targets": as_option(self.targets), "checkpoint": self.path, "token": self._lock.token}
+            return writer.format("headrace").options(**options)
+        self._batches = Batches(self.spark, self.targets, self.path, self.storage, self._lock.token)
+        return writer.foreachBatch(self._batches)
 
     def _watch(self) -> None:
         """Bring bounded input to its end; keep what went wrong."""
@@ -218,7 +227,7 @@ class Run:
             raise failure
         if ended:
             for target in self.targets:
-                finish(target, arrow_schema(target, self._schema))
+                self._finish(target)
             refresh_tables(self.spark, self.lowered)
             self.facts.ended, self.facts.files = True, files_of(self.lowered.streams)
             self.facts.store(self.storage)
@@ -230,6 +239,13 @@ class Run:
             spool.stop()
         if self._scratch is not None:
             self._scratch.remove()
+
+    def _finish(self, target: Target) -> None:
+        schema = arrow_schema(target, self._schema)
+        if is_local(target.path):
+            finish(target, schema)
+        elif not target.shown:
+            finish_listed(self.spark, target, schema)
 
     @property
     def done(self) -> bool:
@@ -283,8 +299,10 @@ class Run:
     def _rows(self) -> list[Event]:
         """What console targets have published. A file is deleted once it is shown."""
         events: list[Event] = []
+        while self._batches is not None and self._batches.shown:
+            events.append(self._batches.shown.popleft())
         for target in self.targets:
-            if not target.shown:
+            if not target.shown or not is_local(target.path):
                 continue
             for name in sorted(os.listdir(target.path) if os.path.isdir(target.path) else ()):
                 if not name.startswith("batch-"):

@@ -34,11 +34,11 @@ def home(target: Target) -> str:
     return join(folder, f".{name}.headrace")
 
 
-def signed_by(target: Target) -> bool:
-    """Whether a local output is still that of the run. What is shown has no sign: it lies under the checkpoint."""
+def signed_by(target: Target, storage: Storage = LOCAL) -> bool:
+    """Whether an output is still that of the run. What is shown has no sign: it lies under the checkpoint."""
     if not target.owner:
         return True
-    sign = read_facts(LOCAL, join(home(target), SIGN))
+    sign = read_facts(storage, join(home(target), SIGN))
     return sign is not None and sign["checkpoint"] == target.owner
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
@@ -128,3 +128,15 @@ class Writer(DataSourceStreamArrowWriter):
         for message in messages:
             for _, path in message.files if message is not None else ():
                 LOCAL.delete(path)
+
+
+def stager(writer: Writer) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """For mapInArrow: stages the rows of a task, and tells its files."""
+
+    def stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        files = writer.write(batches).files
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([q for q, _ in files], pa.int32()), pa.array([p for _, p in files], pa.string())], ["q", "path"]
+        )
+
+    return stage

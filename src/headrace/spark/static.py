@@ -20,13 +20,11 @@ from headrace.spark.progress import observations, progress_event
 from headrace.spark.publish import begin, finish, publish
 from headrace.spark.scratch import Scratch
 from headrace.spark.signs import claim
-from headrace.spark.sink import Writer
+from headrace.spark.sink import Writer, stager
 from headrace.spark.storage import LOCAL, absolute, join, storage_of
 from headrace.spark.targets import arrow_schema, refresh_tables, targets_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.spark.sink import Target
@@ -68,7 +66,7 @@ class StaticRun:
         counted, out = Observation("headrace"), Observation("headrace_out")
         finished = finish_all(wide.observe(counted, *observations()), lowered).observe(out, F.count(F.lit(1)).alias("rows_out"))
         with settings(spark, {PARTITIONS: str(partitions_for(spark))}):
-            staged = finished.mapInArrow(_stager(Writer(targets)), "q INT, path STRING").collect()
+            staged = finished.mapInArrow(stager(Writer(targets)), "q INT, path STRING").collect()
         for target in targets:
             begin(target)
             publish(target, [row["path"] for row in staged if row["q"] == target.query], 0)
@@ -99,16 +97,6 @@ class StaticRun:
 
     def __exit__(self, kind: object, error: object, where: object) -> None:
         """Nothing to stop."""
-
-
-def _stager(writer: Writer) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        files = writer.write(batches).files
-        yield pa.RecordBatch.from_arrays(
-            [pa.array([q for q, _ in files], pa.int32()), pa.array([p for _, p in files], pa.string())], ["q", "path"]
-        )
-
-    return stage
 
 
 def read_published(target: Target) -> list[pa.RecordBatch]:

@@ -54,6 +54,12 @@ class Storage(Protocol):
     def delete(self, path: str) -> None:
         """Remove a file, or a folder with all that is in it; nothing happens if it is not there."""
 
+    def fetch(self, path: str, here: str) -> None:
+        """Copy a file to a local path."""
+
+    def send(self, here: str, path: str) -> None:
+        """Copy a local file, in the place of what was there."""
+
 
 def scheme_of(path: str) -> str | None:
     """The name of a path's file system.
@@ -158,6 +164,14 @@ class LocalStorage:
                 os.remove(path)
         except FileNotFoundError:
             pass
+
+    def fetch(self, path: str, here: str) -> None:
+        """As `Storage.fetch`."""
+        shutil.copyfile(path, here)
+
+    def send(self, here: str, path: str) -> None:
+        """As `Storage.send`."""
+        shutil.copyfile(here, path)
 
 
 LOCAL = LocalStorage()
