@@ -99,7 +99,7 @@ def test_every_kind_of_sink_is_refused(done, spark, number):
 
 def test_a_refusal_comes_before_spark_starts(done, monkeypatch):
     root, script, _ = done
-    monkeypatch.setattr("headrace.spark.run.local_session", lambda *a, **k: pytest.fail("Spark was started"))
+    monkeypatch.setattr("headrace.spark.run.script_session", lambda *a, **k: pytest.fail("Spark was started"))
     with pytest.raises(OutputError, match="--overwrite"):
         start_script(script)
     follows = parse_script(SCRIPT.split(";")[0].format(root) + f"; SELECT id FROM p INTO FILE('{root}/new.parquet')")

@@ -17,6 +17,7 @@ import pytest
 import shaky
 
 from headrace.errors import HeadraceError, InUseError, OutputError
+from headrace.runtime.events import RowsEvent
 from headrace.spark.batches import published
 from headrace.spark.lock import Lock, holder_of
 from headrace.spark.run import start_run
@@ -125,7 +126,7 @@ def test_ownership_and_locks_hold_there_too(spark, system, tmp_path):
     finally:
         run.stop()
     assert run.error is None
-    shown = [event for event in run.poll(0) if hasattr(event, "batch")]
+    shown = [event for event in run.poll(0) if isinstance(event, RowsEvent)]
     assert shown, "what has no place of its own is shown"
     with pytest.raises(OutputError, match="holds the output of another run"):
         start_run(spark, script, {}, checkpoint=f"{root}/other", buckets=2)

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.query import Emit
 from headrace.spark.attempt import attempt, can_fail
+from headrace.spark.borrowed import partitions_for
 from headrace.spark.bucket import BucketProcessor
 from headrace.spark.labels import labels
 from headrace.spark.onward import LEAD, Feed, FeedPart, Onward, pack_feeds

@@ -28,7 +28,7 @@ from headrace.spark.plan import Layout, bucket_count, finish_all, has_op, output
 from headrace.spark.progress import observations, progress_event
 from headrace.spark.publish import begin, finish
 from headrace.spark.scratch import Scratch
-from headrace.spark.session import local_session, require_state_store
+from headrace.spark.session import require_state_store, script_session
 from headrace.spark.shipped import require_workers
 from headrace.spark.signs import claim
 from headrace.spark.sink import HeadraceSink, Target, as_option
@@ -63,7 +63,7 @@ def start_script(
     lock = lock_early(checkpoint)
     try:
         check_outputs(script, checkpoint, follow=follow, overwrite=overwrite)
-        spark = local_session(quiet=not verbose)
+        spark = script_session(quiet=not verbose)
         spark.sparkContext.setLogLevel("WARN" if verbose else "OFF")
         return start_run(spark, script, {}, checkpoint=checkpoint, follow=follow, options=options, lock=lock, overwrite=overwrite)
     except BaseException:

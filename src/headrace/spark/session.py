@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from headrace.spark.failures import explained
@@ -13,7 +14,9 @@ from headrace.spark.gateway import own_context
 from headrace.spark.interpreter import choose_interpreter
 from headrace.spark.settings import LOCAL, STREAMING, settings_of
 
-__all__ = ["LOCAL", "STREAMING", "local_session", "require_state_store"]
+__all__ = ["LOCAL", "STREAMING", "local_session", "require_state_store", "script_session"]
+
+SUBMITTED = "PYSPARK_GATEWAY_PORT"  # set by spark-submit for the Python that it starts
 
 
 def local_session(name: str = "headrace", cores: int | None = None, quiet: bool = False, **settings: str) -> SparkSession:
@@ -36,6 +39,22 @@ def local_session(name: str = "headrace", cores: int | None = None, quiet: bool 
         signal.signal(signal.SIGINT, interrupt)
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def script_session(quiet: bool) -> SparkSession:
+    """The session that a script runs in: that of spark-submit, where one started this process, else one of this machine."""
+    return submitted_session() if SUBMITTED in os.environ else local_session(quiet=quiet)
+
+
+def submitted_session() -> SparkSession:
+    """The session that spark-submit was asked for, with what streams need where it was not told otherwise."""
+    told = SparkConf()  # all that spark-submit was given, by its arguments and its files
+    with explained():
+        builder = SparkSession.builder
+        for key, value in STREAMING.items():
+            if not told.contains(key):
+                builder = builder.config(key, value)
+        return builder.getOrCreate()
 
 
 def require_state_store(spark: SparkSession) -> None:
