@@ -50,7 +50,8 @@ def joined(node: Join, left: Results, right: Results, clock: int) -> Results:
             assert isinstance(window, RangeWindow)
             leaves = row.key[0] + window.size
             if leaves < clock:
-                out.append(((leaves, CLOCK, 0, row_place(row.key)), _alone(node, row)))
+                _, high, low, *_ = row.key  # those that leave at one time do so in the order in which they stand
+                out.append(((leaves, CLOCK | high, low, row_place(row.key)), _alone(node, row)))
     return sorted(out, key=lambda pair: pair[0])
 
 

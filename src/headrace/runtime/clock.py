@@ -53,6 +53,7 @@ class Header:
     ended: bool = False
     follows: tuple[Standing, ...] = ()  # of the stages whose results are its sources
     punctuation: int = 0  # how many rows said up to where their stream is complete, and nothing else
+    rows: int = 0  # how many were read, all of them; told to one bucket of one stage
 
 
 @dataclass(slots=True)

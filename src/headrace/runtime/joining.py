@@ -104,10 +104,14 @@ class Joining:
         self.stage, self.layout, self.tables = stage, layout, tables
         self.join = stage.joins[0]
         self.index = JoinIndex(self.join.windows)
-        self.kept = tuple(Kept(layout, store, cache, (owner, s), chunk_rows, s) for s in (0, 1))
+        self.kept = tuple(Kept(layout, store, cache, (owner, s), chunk_rows, s, places=self._words(s)) for s in (0, 1))
         self.eager = [j for j in stage.joins if j.emit is Emit.CHANGES or self._hurries(j)]
         self.patient = [j for j in stage.joins if j not in self.eager]
         self.outer = any(self.join.preserved)
+
+    def _words(self, side: int) -> int:
+        """What stands for the order key of a kept row; one that may leave alone leaves by its place, so that is there as well."""
+        return 3 if self.join.preserved[side] else 1
 
     def _hurries(self, join: JoinProgram) -> bool:
         """What can never change leaves at once."""
@@ -134,7 +138,8 @@ class Joining:
             out += self._changes(join, settled, now, 1)
         for side, kept in enumerate(self.kept):
             places = now.of_side[side]
-            kept.append(new, places[: int(places.searchsorted(final))], now.linked.place)
+            keys = (new.high, new.low, now.linked.place)[3 - self._words(side) :]
+            kept.append(new, places[: int(places.searchsorted(final))], *keys)
         return out
 
     def _open(self, rows: Rows, changed: np.ndarray) -> Open:
@@ -229,9 +234,18 @@ class Joining:
             nothing = np.full(n, -1, np.int64)
             left, right = (number, nothing) if side == 0 else (nothing, number)
             time = index.ts[at] + int(self.index.windows[3 * side + 1])
-            clock = np.full(n, CLOCK_PLACE, np.int64)
-            out = out.append(Found(time, clock, np.zeros(n, np.int64), index.place[at], left, right, nothing, changed))
+            high, low = self._places(side, number, zone)
+            out = out.append(Found(time, high | CLOCK_PLACE, low, index.place[at], left, right, nothing, changed))
         return out
+
+    def _places(self, side: int, number: np.ndarray, zone: Open) -> tuple[np.ndarray, np.ndarray]:
+        """Where rows of a side stand in their source: those that leave together do so in that order."""
+        high, low = np.empty(len(number), np.int64), np.empty(len(number), np.int64)
+        near = number >= zone.first[side]
+        at = zone.of_side[side][number[near] - zone.first[side]]
+        high[near], low[near] = zone.rows.high[at], zone.rows.low[at]
+        _, high[~near], low[~near], _ = self.kept[side].keys(number[~near])
+        return high, low
 
     # ---- what leaves ----------------------------------------------------------------------------------------------
 

@@ -68,7 +68,7 @@ class Result:
 
     changes: list[tuple[str, Changes]] = field(default_factory=list)
     late: int = 0  # behind the frontier of their stream
-    admitted: int = 0
+    late_of: dict[int, int] = field(default_factory=dict)  # the same by the number of the source
     missed: int = 0  # of those admitted: behind what has been taken by K-slack
 
 
@@ -126,7 +126,7 @@ class TaskProcessor:
         before = (self.clock.frontier, self.clock.latest)
         self.clock.advance(header)
         times = Times(*before, self.clock.frontier, self.clock.latest)
-        fresh = self._admit(arrivals, bounds, taken, result) if arrivals is not None and len(arrivals) else None
+        fresh = self._admit(header, arrivals, bounds, taken, result) if arrivals is not None and len(arrivals) else None
         if self.joining is not None:
             self._join(self.joining, fresh, result, times)
         elif self.matching is not None:
@@ -138,11 +138,13 @@ class TaskProcessor:
                 self._pass_through(fresh, result)
         return result
 
-    def _admit(self, arrivals: Arrivals, bounds: np.ndarray, taken: int, result: Result) -> Arrivals:
+    def _admit(self, header: Header, arrivals: Arrivals, bounds: np.ndarray, taken: int, result: Result) -> Arrivals:
         """Part the late rows from the others. What comes behind rows that have been taken is late, too."""
         late = arrivals.behind | (arrivals.ts < bounds[arrivals.segment])
         result.late = int(np.count_nonzero(late))
-        result.admitted = len(arrivals) - result.late
+        if result.late:
+            sources = np.array([s.source for s in header.segments])[arrivals.segment[late]]
+            result.late_of = {int(s): int(n) for s, n in zip(*np.unique(sources, return_counts=True), strict=True)}
         if self.stage.doors:
             late |= arrivals.ts < taken
             result.missed = int(np.count_nonzero(late)) - result.late

@@ -45,6 +45,7 @@ class Packing:
     labels: tuple[tuple[int, ...], ...]  # per stage, per bucket
     rejected_label: int
     reasons: tuple[str, ...]
+    counted: bool = True  # not if the rows of the stream are read a second time, by arrival
 
 
 def pack_rows(packing: Packing, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -115,7 +116,7 @@ def _flush(packing: Packing, numbering: Numbering, held: list[pa.RecordBatch]) -
         body, rejected = _rejected(packing, batch, bad, high, low)
         if rejected:
             labels.append(packing.rejected_label)
-            heads.append(json.dumps({"stream": packing.stream, "rejected": rejected}))
+            heads.append(json.dumps({"stream": packing.stream, "rejected": rejected, "counted": packing.counted}))
             bodies.append(body)
         all_high, all_low, batch = high, low, batch.take(pa.array(good))
         high, low = high[good], low[good]
@@ -134,14 +135,21 @@ def _flush(packing: Packing, numbering: Numbering, held: list[pa.RecordBatch]) -
         "stream": packing.stream,
         "now": now,
         "segments": [[s.partition, *s.place, s.highest, max(s.rows, 1), s.promised] for s in segments],
-        "punctuation": read - len(placed.ts),
     }
+    # Rows are counted before any is dropped, and told once: to the first bucket of the first stage, or with the rejected ones.
+    counts = {"rows": read + rejected, "punctuation": read - len(placed.ts)} if packing.counted else {}
+    if not packing.parts:
+        labels.append(packing.rejected_label)
+        heads.append(json.dumps({"stream": packing.stream, **counts}))
+        bodies.append(b"")
     for part in packing.parts:
         inputs, times = _inputs(part.stage, part.names, batch)
         shape, cells = write_cells(part.stage, inputs, times, placed, behind, len(packing.labels[part.number]))
         labels += packing.labels[part.number]
-        heads += [json.dumps({**head, "source": part.source, "shape": shape.dump()})] * len(cells)
+        about = {**head, "source": part.source, "shape": shape.dump()}
+        heads += [json.dumps({**about, **counts}), *([json.dumps(about)] * (len(cells) - 1))]
         bodies += cells
+        counts = {}
     return pa.RecordBatch.from_arrays(
         [pa.array(labels, pa.int32()), pa.array(heads, pa.string()), _binary(bodies)], schema=EXCHANGE_ARROW
     )

@@ -84,11 +84,15 @@ def output_frame(
     layout = Layout.of(lowered, buckets or bucket_count(spark))
     packed: DataFrame | None = None
     tables: dict[int, list[tuple[str, bytes]]] = {}
+    counted = {stream.rows_of: stream.name for stream in reversed(sorted(lowered.streams, key=lambda s: s.reads is not None))}
     for stream in lowered.streams:
         source = prepare(spark, stream, lowered.stages, frames.get(stream.rows_of), streaming=streaming, options=options or {})
         parts = tuple(StagePart(s, i, lowered.stages[s], names) for (s, i), names in source.inputs.items())
         disorder = parts[0].stage.sources[parts[0].source].disorder if parts else disorder_of(stream)
-        packing = Packing(stream.name, disorder, source.places.kind, parts, layout.per_stage, layout.rejected, source.reasons)
+        packing = Packing(
+            stream.name, disorder, source.places.kind, parts, layout.per_stage, layout.rejected, source.reasons,
+            counted=counted[stream.rows_of] == stream.name,
+        )  # fmt: skip
         part = source.frame.mapInArrow(_packer(packing), EXCHANGE)
         if stream.static:
             read_table(packing, part, tables)

@@ -10,7 +10,7 @@ from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.runtime.events import ProgressEvent
 from headrace.spark.slots import METRICS_ROW
 
-METRICS = ("late", "admitted", "frontier", "cache_hits", "cache_misses", "rejected", "newest", "missed", "punctuation", "waiting")
+METRICS = ("late", "rows", "frontier", "cache_hits", "cache_misses", "rejected", "newest", "missed", "punctuation", "waiting")
 
 
 def observations() -> list[Any]:
@@ -30,7 +30,7 @@ def progress_event(batch: int, took_ms: float, observed: Any, rows_out: int) -> 
     known = frontier is not None and newest is not None and START_OF_TIME < frontier < END_OF_TIME
     return ProgressEvent(
         batch_id=batch,
-        rows_in=sum(seen[name] or 0 for name in ("admitted", "late", "rejected", "punctuation")),
+        rows_in=seen["rows"] or 0,
         rows_out=rows_out,
         late=(seen["late"] or 0) + (seen["missed"] or 0),
         rejected=seen["rejected"] or 0,

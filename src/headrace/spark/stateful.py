@@ -144,9 +144,8 @@ class Buckets:
         hits, misses = processor.cache.hits, processor.cache.misses
         result = processor.process(header, arrivals)
         self._save(label, processor, store)
-        numbers = self._numbers(processor, result, first_stage=number in self.counting, first_bucket=bucket == 0)
-        if number in self.counting and bucket == 0:
-            numbers[8] = header.punctuation
+        numbers = self._numbers(processor, result, self.counting.get(number, set()), first_bucket=bucket == 0)
+        numbers[1], numbers[8] = header.rows, header.punctuation
         numbers[3], numbers[4] = processor.cache.hits - hits, processor.cache.misses - misses
         if self.onward is None:
             yield from self._frames([*self._results(result), self._metrics(numbers)])
@@ -208,11 +207,11 @@ class Buckets:
         return columns
 
     def _numbers(
-        self, processor: TaskProcessor, result: Result, *, first_stage: bool, first_bucket: bool
+        self, processor: TaskProcessor, result: Result, counted: set[int], *, first_bucket: bool
     ) -> dict[int, int | None]:
-        """Numbers for progress, by their place in `headrace.spark.progress.METRICS`. Rows are counted in one stage only."""
+        """Numbers for progress, by their place in `spark.progress.METRICS`; `counted` are sources that count late rows."""
         clock = processor.clock
-        numbers: dict[int, int | None] = {0: result.late, 1: result.admitted} if first_stage else {}
+        numbers: dict[int, int | None] = {0: sum(result.late_of.get(source, 0) for source in counted)}
         if processor.matching is not None:
             numbers[7], numbers[9] = result.missed, len(processor.matching.waiting)
         if first_bucket:
@@ -231,11 +230,14 @@ class Buckets:
     def _rejected(self, cells: list[tuple[str, bytes]]) -> Iterator[pd.DataFrame]:
         for head, body in cells:
             about = json.loads(head)
+            if not body:
+                yield from self._frames([self._metrics({1: about.get("rows", 0), 8: about.get("punctuation", 0)})])
+                continue
             batch = pa.ipc.read_record_batch(pa.py_buffer(body), REJECTED)
             zeros = np.zeros(batch.num_rows, np.int64)
             changes = Changes(np.ones(batch.num_rows, np.int8), zeros, zeros, zeros, batch)
             parts = [self._wide(query, changes) for query, stream in self.slots.rejected if stream == about["stream"]]
-            yield from self._frames([*parts, self._metrics({5: batch.num_rows})])
+            yield from self._frames([*parts, self._metrics({5: batch.num_rows if about["counted"] else 0})])
 
     def _frames(self, parts: list[Columns]) -> Iterator[pd.DataFrame]:
         """All rows of a bucket as one frame: turning frames back into Arrow costs Spark a millisecond each."""
@@ -249,16 +251,20 @@ class Buckets:
         yield wide_frame(columns)
 
 
-def _counting(stages: tuple[Stage, ...]) -> set[int]:
-    """Stages that between them read every stream, each once: where rows are counted. `late(s)` may see no rows but those of s."""
+def _counting(stages: tuple[Stage, ...]) -> dict[int, set[int]]:
+    """For stages their sources that count late rows: between them every stream once, where the fewest rows are dropped before.
+
+    `late(s)` may see no rows but those of s.
+    """
     seen: set[str] = set()
-    out = set()
-    for number, stage in enumerate(stages):
-        names = {s.name for s in stage.sources if not s.follows}
-        partial = stage.doors and stage.pattern is None
-        if names and not partial and not names & seen:
-            out.add(number)
-            seen |= names
+    out: dict[int, set[int]] = {}
+    for number, stage in sorted(enumerate(stages), key=lambda at: bool(at[1].keep)):
+        if stage.doors and stage.pattern is None:
+            continue
+        for place, source in enumerate(stage.sources):
+            if not source.follows and source.name not in seen:
+                seen.add(source.name)
+                out.setdefault(number, set()).add(place)
     return out
 
 
@@ -270,7 +276,7 @@ def _length(part: Columns) -> int:
 def gather(stage: Stage, cells: list[tuple[str, bytes]]) -> tuple[Header, Arrivals | None]:
     """All that a batch has for a bucket: one header, one run of rows."""
     segments: list[Segment] = []
-    now, ended, punctuation = 0, False, 0
+    now, ended, punctuation, read = 0, False, 0, 0
     parts: list[Arrivals] = []
     follows: list[Standing] = []
     for head, body in cells:
@@ -286,9 +292,10 @@ def gather(stage: Stage, cells: list[tuple[str, bytes]]) -> tuple[Header, Arriva
         ended = ended or about.get("ended", False)
         source = about.get("source", 0)
         punctuation += about.get("punctuation", 0)
+        read += about.get("rows", 0)
         given = about.get("segments", ())
         some = [Segment(p, (high, low), highest, rows, source, promised) for p, high, low, highest, rows, promised in given]
         if body:
             parts.append(read_cell(stage, Shape.load(about["shape"]), some, body, len(segments)))
         segments += some
-    return Header(now, tuple(segments), ended, tuple(follows), punctuation), join_arrivals(parts)
+    return Header(now, tuple(segments), ended, tuple(follows), punctuation, read), join_arrivals(parts)
