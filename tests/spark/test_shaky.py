@@ -169,3 +169,13 @@ def test_facts_survive_a_death_at_any_change(spark, system, tmp_path):
         found = storage.read(path)
         assert found in (b'{"number": %d}\n' % number, b'{"number": %d}\n' % (number - 1))
         write_facts(storage, path, {"number": number})
+
+
+def test_spools_lie_there_too(spark, system, tmp_path):
+    text = f"""
+        CREATE STREAM ticks SOURCE GENERATE('ticks', rows => 300) TIMESTAMP BY at DELAY 5 SECONDS;
+        SELECT symbol, at FROM ticks EMIT FINAL INTO FILE('shaky://{tmp_path}/out/');
+    """
+    start_run(spark, parse_script(text), {}, checkpoint=f"shaky://{tmp_path}/state", buckets=2).wait(240)
+    assert spark.read.parquet(f"shaky://{tmp_path}/out").count() == 300
+    assert len(list((tmp_path / "state" / "spool" / "ticks").glob("*.parquet"))) == 1

@@ -24,3 +24,25 @@ def _sources() -> str:
 if not config.CACHE_DIR:
     root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     config.CACHE_DIR = os.path.join(root, "headrace", f"kernels-{_sources()}")
+
+try:
+    from numba.core.caching import CacheImpl, UserProvidedCacheLocator
+except ImportError:  # a Numba that calls them otherwise: kept as well, but once for every place the sources lie in
+    pass
+else:
+
+    class KernelCacheLocator(UserProvidedCacheLocator):
+        """Wherever the sources lie: Spark unpacks what is shipped to it in a new place for every application."""
+
+        @classmethod
+        def get_suitable_cache_subpath(cls, py_file: str) -> str:
+            """One directory for all kernels; that above it names their version."""
+            return "kernels"
+
+        @classmethod
+        def from_function(cls, py_func: Any, py_file: str) -> Any:
+            """Only for what lies here."""
+            here = Path(py_file).parent == Path(__file__).parent
+            return super().from_function(py_func, py_file) if here else None
+
+    CacheImpl._locator_classes.insert(0, KernelCacheLocator)

@@ -6,6 +6,7 @@ exactly once, whatever fails.
 
 from __future__ import annotations
 
+import io
 import os
 import socket
 import threading
@@ -14,11 +15,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
 
 from headrace.errors import HeadraceError, SourceError
 from headrace.generate import SCHEMAS, events, parse_options
 from headrace.plan.stream import FileSource, GenerateSource, HostSource, Stream
 from headrace.spark.failures import Places, explain_failure
+from headrace.spark.storage import join, storage_of
 
 if TYPE_CHECKING:
     from headrace.stages.lower import Lowered
@@ -35,7 +38,8 @@ class Spool:
         self.folder, self.name = folder, name
         self.error: Exception | None = None
         self._stop = threading.Event()
-        os.makedirs(folder, exist_ok=True)
+        self.storage = storage_of(folder, SparkSession.getActiveSession())
+        self.storage.make(folder)
         self._thread = threading.Thread(target=self._guarded, name=f"spool-{name}", daemon=True)
         self._thread.start()
 
@@ -50,12 +54,12 @@ class Spool:
 
     def next_number(self) -> int:
         """The number of the next file; numbers go on over restarts."""
-        numbers = [int(n.split(".")[0]) for n in os.listdir(self.folder) if n[0].isdigit()]
+        numbers = [int(n.split(".")[0]) for n in self.storage.names(self.folder) if n[0].isdigit()]
         return max(numbers, default=-1) + 1
 
-    def publish(self, hidden: str, number: int, ending: str) -> None:
-        """Let a finished file be seen."""
-        os.rename(hidden, os.path.join(self.folder, f"{number:012d}.{ending}"))
+    def publish(self, data: bytes, number: int, ending: str) -> None:
+        """Let a file be seen, whole."""
+        self.storage.add(join(self.folder, f"{number:012d}.{ending}"), data)
 
     def wait(self) -> None:
         """Until the source has ended."""
@@ -116,12 +120,7 @@ class SocketSpool(Spool):
         if not newline:
             return data
         number = self.next_number()
-        hidden = os.path.join(self.folder, f".{number}")
-        with open(hidden, "wb") as file:
-            file.write(lines + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        self.publish(hidden, number, "txt")
+        self.publish(lines + b"\n", number, "txt")
         return rest
 
 
@@ -138,14 +137,14 @@ class GeneratorSpool(Spool):
         options = parse_options(self.source.kind, self.source.options)
         total = None if self.follow else options.rows
         at_once = max(1, min(FILE_ROWS, int(options.row_rate))) if self.follow else FILE_ROWS
-        sizes = [n for n in os.listdir(self.folder) if n[0].isdigit()]
+        sizes = [n for n in self.storage.names(self.folder) if n[0].isdigit()]
         number = len(sizes)
         first = number * at_once
         while not self._stop.is_set() and (total is None or first < total):
             count = at_once if total is None else min(at_once, total - first)
-            hidden = os.path.join(self.folder, f".{number}")
-            pq.write_table(_table(self.source.kind, options, first, count), hidden)
-            self.publish(hidden, number, "parquet")
+            file = io.BytesIO()
+            pq.write_table(_table(self.source.kind, options, first, count), file)
+            self.publish(file.getvalue(), number, "parquet")
             first, number = first + count, number + 1
             if self.follow:
                 self._stop.wait(count / options.row_rate)
