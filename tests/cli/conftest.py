@@ -49,7 +49,7 @@ class FakeEngine(ModuleType):
         self.handle = FakeHandle([])
         self.calls = []
 
-    def start_script(self, script, checkpoint, follow, verbose, options=None, overwrite=False):
+    def start_script(self, script, checkpoint, follow, verbose, options=None, overwrite=False, max_rejected=None):
         self.calls.append((script, checkpoint, follow, verbose))
         if isinstance(self.handle, Exception):
             raise self.handle

@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from headrace.cli.consoles import err, say
+from headrace.runtime.losses import LOUD, StreamRows, added, how_to_see
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +26,7 @@ class Totals:
         self.began = time.monotonic()
         self.batches = self.rows_in = self.rows_out = self.late = self.rejected = self.hits = self.misses = 0
         self.punctuation = 0
+        self.streams: tuple[StreamRows, ...] = ()
         self.last: ProgressEvent | None = None
 
     def add(self, event: ProgressEvent) -> None:
@@ -37,6 +39,7 @@ class Totals:
         self.punctuation += event.punctuation
         self.hits += event.cache_hits
         self.misses += event.cache_misses
+        self.streams = added((*self.streams, *event.streams))
         self.last = event
 
     @property
@@ -120,6 +123,11 @@ class Progress:
         """Leave one line about the whole run."""
         if not self.quiet:
             say(self.totals.summary() + (f"; {note}" if note else ""), style="dim")
+        for count in self.totals.streams:
+            if count.share > LOUD:  # also where nothing else is said: these rows are missing from the results
+                say(f"warning: {count}; {how_to_see(count.stream)}", style="bold red")
+            elif count.rejected and not self.quiet:
+                say(f"{count}; {how_to_see(count.stream)}", style="dim")
 
 
 def span(seconds: float) -> str:

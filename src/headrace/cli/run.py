@@ -13,6 +13,7 @@ from headrace.cli.progress import Progress
 from headrace.cli.rows import row_printer, show_answers
 from headrace.cli.scripts import load
 from headrace.runtime.events import ProgressEvent, RowsEvent
+from headrace.runtime.losses import share_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +33,10 @@ def run(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Empty outputs that hold what another run of Headrace wrote.")
     ] = False,
+    max_rejected: Annotated[
+        str | None,
+        typer.Option("--max-rejected", metavar="SHARE", help="Fail if more of a stream's rows are rejected: 0.05, or 5%."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="JSON lines, also on a terminal.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary, only rows and errors.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Spark's own logs, and tracebacks.")] = False,
@@ -44,12 +49,16 @@ def run(
     to standard error.
     Ctrl-C and SIGTERM end cleanly; with --checkpoint the next run goes on
     from there.
+    Files are opened before anything runs: what is not as declared is told at once.
+    Rows that do not fit are rejected, counted, and in [bold]rejected(s)[/] with the reason,
+    the file and the line. A run that rejects all rows of a stream fails.
 
     [bold]Examples[/]
       headrace run examples/fraud.cql
       headrace run examples/fraud.cql | jq .card
       headrace run live.cql --follow --checkpoint state/live
       headrace run counts.cql --overwrite
+      headrace run examples/fraud.cql --max-rejected 1%
 
     [bold]Exit code[/]
       0 done, 1 the data or the run failed, 2 the script is wrong,
@@ -57,15 +66,17 @@ def run(
     """
     with reported(verbose):
         interrupts = Interrupts()
+        most = None if max_rejected is None else share_of(max_rejected)
         plan = load(script)
-        if run_plan(plan, interrupts, checkpoint, follow, overwrite=overwrite, json=json, quiet=quiet, verbose=verbose):
+        how = {"overwrite": overwrite, "json": json, "quiet": quiet, "verbose": verbose}
+        if run_plan(plan, interrupts, checkpoint, follow, **how, max_rejected=most):
             say(_how_to_resume(script, follow, checkpoint))
             raise interrupts.exception
 
 
 def run_plan(
     plan: Script, interrupts: Interrupts, checkpoint: str | None, follow: bool, *, overwrite: bool, json: bool, quiet: bool,
-    verbose: bool,
+    verbose: bool, max_rejected: float | None = None,
 ) -> bool:  # fmt: skip
     """Run a script and show what comes out of it; True if Ctrl-C ended it."""
     show_answers(plan, json)
@@ -76,7 +87,7 @@ def run_plan(
     from headrace.spark.run import start_script
 
     with interrupts, progress.shown():
-        handle = start_script(plan, checkpoint, follow, verbose, overwrite=overwrite)
+        handle = start_script(plan, checkpoint, follow, verbose, overwrite=overwrite, max_rejected=max_rejected)
         stopped = follow_run(handle, printer.show, progress, interrupts)
     if not stopped and handle.error is not None:
         raise handle.error

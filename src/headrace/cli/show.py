@@ -16,13 +16,20 @@ Script = Annotated[str, typer.Argument(help="The script; - reads it from standar
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="A traceback if it fails.")]
 
 
-def check(script: Script, verbose: Verbose = False) -> None:
+def check(
+    script: Script,
+    data: Annotated[bool, typer.Option("--data", help="Open the files as well: what they are, and whether they fit.")] = False,
+    verbose: Verbose = False,
+) -> None:
     """Check a script without starting Spark: names, types, windows, bounds.
 
     Prints what every query gives, where it goes and how much state it keeps. Exit code 2 if it could not run.
+    With --data its files are opened: formats, headers, columns and types of all of them, and the first rows of
+    text. Exit code 1 if they are not what the script declares.
 
-    [bold]Example[/]
+    [bold]Examples[/]
       headrace check examples/fraud.cql
+      headrace check examples/fraud.cql --data
     """
     with reported(verbose):
         plan = load(script)
@@ -36,6 +43,10 @@ def check(script: Script, verbose: Verbose = False) -> None:
                 ("state", state_bound(query.node)),
             ):
                 console.print(Text(f"  {name:<8}{value}"))
+        if data:
+            from headrace.cli.data import show_data
+
+            show_data(plan)
         console.print(Text(f"ok: {count(len(plan.queries), 'query', 'queries')} over {count(len(plan.streams), 'stream')}"))
 
 

@@ -185,9 +185,9 @@ def source_rows(node: Node, outcomes: Mapping[str, Sequence[Outcome]]) -> Rows:
 
 
 def rejected_row(stream: str, rejection: Rejection) -> Row:
-    """A row of `rejected(s)`: text, reason, source, position."""
+    """A row of `rejected(s)`: text, reason, source, position; file and line are not known here."""
     _, hi, lo = rejection.key
-    return (str(rejection.row), rejection.reason, stream, f"{hi}:{lo}")
+    return (str(rejection.row), rejection.reason, stream, f"{hi}:{lo}", None, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from headrace.plan.windows import (
 BOUNDS = (Field("window_start", "TIMESTAMP"), Field("window_end", "TIMESTAMP"))
 # A late row is the row and its event time; a rejected one is its text, why, and where it stood.
 LATE_EXTRA = (Field("_time", "TIMESTAMP"),)
-REJECTED = Schema((Field("row", "STRING"), Field("reason", "STRING"), Field("source", "STRING"), Field("position", "STRING")))
+REJECTED = Schema((*(Field(name, "STRING") for name in ("row", "reason", "source", "position", "file")), Field("line", "BIGINT")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,20 +14,20 @@ from headrace.plan.time import format_duration
 
 @dataclass(frozen=True, slots=True)
 class FileSource:
-    """`SOURCE FILE(path, delimiter)`: CSV, JSON lines or parquet; one file, a pattern, or a directory that grows."""
+    """`SOURCE FILE(path, delimiter)`: CSV, JSON or parquet; one file, a pattern, or a directory that grows."""
 
     path: str
-    format: str = "csv"  # csv | json | parquet
+    format: str = "csv"  # csv | json | parquet | auto: what is in the files says
     delimiter: str = ","
 
     def __post_init__(self) -> None:
         """Only formats that can be read."""
-        if self.format not in ("csv", "json", "parquet"):
+        if self.format not in ("csv", "json", "parquet", "auto"):
             raise QueryError(f"FILE cannot read {self.format!r}", hint="csv, json or parquet")
 
     def __str__(self) -> str:
         """As written in SQL."""
-        return f"FILE('{self.path}', '{self.format}')"
+        return f"FILE('{self.path}')" if self.format == "auto" else f"FILE('{self.path}', '{self.format}')"
 
 
 @dataclass(frozen=True, slots=True)

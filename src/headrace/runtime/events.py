@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from headrace.runtime.losses import StreamRows, added
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -42,6 +44,7 @@ class ProgressEvent:
     cache_misses: int = 0
     punctuation: int = 0
     waiting: int = 0
+    streams: tuple[StreamRows, ...] = ()  # rows read and rejected of every stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class Progress:
     rejected: int = 0
     punctuation: int = 0
     frontier_lag_s: float | None = None
+    streams: tuple[StreamRows, ...] = ()
 
     def plus(self, event: ProgressEvent) -> Progress:
         """One micro-batch more."""
@@ -66,6 +70,7 @@ class Progress:
             self.rejected + event.rejected,
             self.punctuation + event.punctuation,
             event.frontier_lag_s,
+            added((*self.streams, *event.streams)),
         )
 
 

@@ -18,6 +18,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is loaded; no
 from pyspark import worker  # noqa: F401
 from pyspark.serializers import write_int, write_with_length
 
+import headrace.files.reading
 import headrace.runtime.pack  # noqa: F401
 from headrace.spark import pack, sink, stateful  # noqa: F401
 from headrace.spark.pool import Pool

@@ -73,5 +73,5 @@ def start(script: Script, frames: dict[str, DataFrame], checkpoint: str | None =
     require_state_store(spark)
     require_workers(spark)
     lowered = _complete(lower(script, CatalystTypes(spark)))
-    given = {name: options[name] for name in ("buckets", "overwrite") if name in options}
+    given = {name: options[name] for name in ("buckets", "overwrite", "max_rejected") if name in options}
     return StaticRun(spark, lowered, _by_stream(script, frames), checkpoint, **given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.plan.arrow import arrow_type
-from headrace.spark.sources import HEADER, NOW, PROMISE, TIME
+from headrace.spark.rejects import REJECTED, Rejects, Words
+from headrace.spark.sources import NOW, PROMISE, TIME
 from headrace.spark.worker import settle
 from headrace.stages.program import Disorder, Stage
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:  # the driver imports this file too, and has no use for what p
 EXCHANGE = "label INT, head STRING, body BINARY"
 EXCHANGE_ARROW = pa.schema([("label", pa.int32()), ("head", pa.string()), ("body", pa.binary())])
 FLUSH_ROWS = 1 << 18
-REJECTED = pa.schema([("row", pa.string()), ("reason", pa.string()), ("source", pa.string()), ("position", pa.string())])
+TALLY = '{"read"'  # how the head of a cell begins that says how many rows were read with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,39 +46,38 @@ class Packing:
     parts: tuple[StagePart, ...]
     labels: tuple[tuple[int, ...], ...]  # per stage, per bucket
     rejected_label: int
-    reasons: tuple[str, ...]
+    words: Words
     counted: bool = True  # not if the rows of the stream are read a second time, by arrival
 
 
 def pack_rows(packing: Packing, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Pack the rows of one task."""
     held: list[pa.RecordBatch] = []
-    numbering = Numbering(packing.places)
+    numbering, rejects = Numbering(packing.places), Rejects(packing.stream, packing.words)
     rows = 0
     for batch in batches:
         if batch.num_rows:
             held.append(batch)
             rows += batch.num_rows
         if rows >= FLUSH_ROWS:
-            yield _flush(packing, numbering, held)
+            yield _flush(packing, numbering, rejects, held)
             held, rows = [], 0
     if held:
-        yield _flush(packing, numbering, held)
+        yield _flush(packing, numbering, rejects, held)
     settle()
 
 
 class Numbering:
-    """Finds the place of rows that carry only the place of their block, or none at all."""
+    """Finds the place of rows, also of those that have none but when they came."""
 
     def __init__(self, kind: str) -> None:
-        """For one task; blocks come one after the other."""
+        """For one task."""
         from pyspark import TaskContext
 
         context = TaskContext.get()
         self.kind = kind
         self.task = context.partitionId() if context else 0
         self.batch = int((context.getLocalProperty("streaming.sql.batchId") if context else None) or 0)
-        self._last = (0, -1)
         self._next = 0
 
     def place(self, batch: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
@@ -85,22 +86,10 @@ class Numbering:
             start, rows = self._next, batch.num_rows
             self._next += rows
             return np.full(rows, self.batch, np.int64), (self.task << 33) + np.arange(start, self._next, dtype=np.int64)
-        high, low = _numbers(batch, "_high"), _numbers(batch, "_low")
-        return (high, low + self._in_block(high, low)) if self.kind == "lines" else (high, low)
-
-    def _in_block(self, high: np.ndarray, low: np.ndarray) -> np.ndarray:
-        """The number of each row in its block, counting on over the pieces a block comes in."""
-        starts = np.flatnonzero(np.append(True, (high[1:] != high[:-1]) | (low[1:] != low[:-1])))
-        sizes = np.diff(np.append(starts, len(high)))
-        first = np.zeros(len(starts), np.int64)
-        if (int(high[0]), int(low[0])) == self._last:
-            first[0] = self._next
-        number = np.arange(len(high)) - np.repeat(starts, sizes) + np.repeat(first, sizes)
-        self._last, self._next = (int(high[-1]), int(low[-1])), int(number[-1]) + 1
-        return number
+        return _numbers(batch, "_high"), _numbers(batch, "_low")
 
 
-def _flush(packing: Packing, numbering: Numbering, held: list[pa.RecordBatch]) -> pa.RecordBatch:
+def _flush(packing: Packing, numbering: Numbering, rejects: Rejects, held: list[pa.RecordBatch]) -> pa.RecordBatch:
     table = pa.Table.from_batches(held).combine_chunks()
     batch = table.to_batches()[0]
     why = batch.column("_bad")
@@ -109,15 +98,17 @@ def _flush(packing: Packing, numbering: Numbering, held: list[pa.RecordBatch]) -
     labels: list[int] = []
     heads: list[str] = []
     bodies: list[pa.Buffer | bytes] = []
-    rejected = 0
+    tally: dict[str, object] = {"read": batch.num_rows}
+    lost: list[dict[str, object]] = []
     if why.null_count < len(why):
         bad = np.flatnonzero(~why.is_null().to_numpy(zero_copy_only=False))
         good = np.flatnonzero(why.is_null().to_numpy(zero_copy_only=False))
-        body, rejected = _rejected(packing, batch, bad, high, low)
-        if rejected:
+        lost = rejects.rows(why.take(pa.array(bad)).to_pylist(), [f"{high[i]}:{low[i]}" for i in bad.tolist()])
+        tally = {"read": batch.num_rows - len(bad) + len(lost), **_losses(lost)}
+        if lost:
             labels.append(packing.rejected_label)
-            heads.append(json.dumps({"stream": packing.stream, "rejected": rejected, "counted": packing.counted}))
-            bodies.append(body)
+            heads.append(json.dumps({**tally, "stream": packing.stream, "counted": packing.counted}))
+            bodies.append(pa.RecordBatch.from_pylist(lost, REJECTED).serialize().to_pybytes())
         all_high, all_low, batch = high, low, batch.take(pa.array(good))
         high, low = high[good], low[good]
         placed = _placed(packing, numbering, batch, high, low, now, (all_high, all_low))
@@ -137,7 +128,7 @@ def _flush(packing: Packing, numbering: Numbering, held: list[pa.RecordBatch]) -
         "segments": [[s.partition, *s.place, s.highest, max(s.rows, 1), s.promised] for s in segments],
     }
     # Rows are counted before any is dropped, and told once: to the first bucket of the first stage, or with the rejected ones.
-    counts = {"rows": read + rejected, "punctuation": read - len(placed.ts)} if packing.counted else {}
+    counts = {"rows": read + len(lost), "punctuation": read - len(placed.ts)} if packing.counted else {}
     if not packing.parts:
         labels.append(packing.rejected_label)
         heads.append(json.dumps({"stream": packing.stream, **counts}))
@@ -150,6 +141,8 @@ def _flush(packing: Packing, numbering: Numbering, held: list[pa.RecordBatch]) -
         heads += [json.dumps({**about, **counts}), *([json.dumps(about)] * (len(cells) - 1))]
         bodies += cells
         counts = {}
+    if not heads[0].startswith(TALLY):
+        heads[0] = json.dumps({**tally, **json.loads(heads[0])})
     return pa.RecordBatch.from_arrays(
         [pa.array(labels, pa.int32()), pa.array(heads, pa.string()), _binary(bodies)], schema=EXCHANGE_ARROW
     )
@@ -201,14 +194,10 @@ def _placed(
     return Placed(ts, high, low, segment, np.zeros(len(starts), np.int64), places, now, promise=promise)
 
 
-def _rejected(packing: Packing, batch: pa.RecordBatch, bad: np.ndarray, high: np.ndarray, low: np.ndarray) -> tuple[bytes, int]:
-    chosen = batch.take(pa.array(bad))
-    split_texts = [text.split(":", 1) for text in chosen.column("_bad").to_pylist()]
-    reasons = [packing.reasons[int(why)] for why, _ in split_texts]
-    texts = [text for _, text in split_texts]
-    rows = [
-        {"row": text, "reason": reason, "source": packing.stream, "position": f"{high[i]}:{low[i]}"}
-        for i, reason, text in zip(bad.tolist(), reasons, texts, strict=True)
-        if reason != HEADER
-    ]
-    return pa.RecordBatch.from_pylist(rows, REJECTED).serialize().to_pybytes(), len(rows)
+def _losses(lost: list[dict[str, object]]) -> dict[str, object]:
+    """How many rows are rejected, and one of them in words."""
+    if not lost:
+        return {}
+    first = lost[0]
+    where = "" if first["file"] is None else f"{os.path.basename(str(first['file']))}, line {first['line']}: "
+    return {"rejected": len(lost), "example": f"{where}{first['reason']}"}

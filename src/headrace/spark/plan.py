@@ -14,6 +14,7 @@ from headrace.plan.query import Emit
 from headrace.spark.attempt import attempt, can_fail
 from headrace.spark.borrowed import partitions_for
 from headrace.spark.bucket import BucketProcessor
+from headrace.spark.counts import counting
 from headrace.spark.labels import labels
 from headrace.spark.onward import LEAD, Feed, FeedPart, Onward, pack_feeds
 from headrace.spark.pack import EXCHANGE, Packing, StagePart, pack_rows
@@ -25,10 +26,10 @@ from headrace.spark.types import logical
 from headrace.stages.lower import Finish, Lowered, disorder_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, Observation, SparkSession
 
     from headrace.plan.schema import Schema
 
@@ -79,8 +80,9 @@ class Layout:
 def output_frame(
     spark: SparkSession, lowered: Lowered, frames: dict[str, DataFrame], control: DataFrame | None, *, streaming: bool,
     buckets: int | None = None, options: dict[str, str] | None = None, ended: bool = False,
+    watch: Callable[[str], str | Observation] | None = None,
 ) -> DataFrame:  # fmt: skip
-    """The wide rows of all queries, before they are finished."""
+    """The wide rows of all queries, before they are finished. Rows read and rejected are observed as `watch` names them."""
     layout = Layout.of(lowered, buckets or bucket_count(spark))
     packed: DataFrame | None = None
     tables: dict[int, list[tuple[str, bytes]]] = {}
@@ -90,13 +92,15 @@ def output_frame(
         parts = tuple(StagePart(s, i, lowered.stages[s], names) for (s, i), names in source.inputs.items())
         disorder = parts[0].stage.sources[parts[0].source].disorder if parts else disorder_of(stream)
         packing = Packing(
-            stream.name, disorder, source.places.kind, parts, layout.per_stage, layout.rejected, source.reasons,
+            stream.name, disorder, source.places, parts, layout.per_stage, layout.rejected, source.words,
             counted=counted[stream.rows_of] == stream.name,
         )  # fmt: skip
         part = source.frame.mapInArrow(_packer(packing), EXCHANGE)
         if stream.static:
             read_table(packing, part, tables)
             continue
+        if watch is not None:
+            part = part.observe(watch(stream.name), *counting())
         packed = part if packed is None else packed.unionByName(part)
     assert packed is not None
     if control is not None:

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.runtime.events import ProgressEvent
+from headrace.runtime.losses import StreamRows
 from headrace.spark.slots import METRICS_ROW
 
 METRICS = ("late", "rows", "frontier", "cache_hits", "cache_misses", "rejected", "newest", "missed", "punctuation", "waiting")
@@ -23,15 +24,15 @@ def observations() -> list[Any]:
     return out
 
 
-def progress_event(batch: int, took_ms: float, observed: Any, rows_out: int) -> ProgressEvent:
-    """A micro-batch by what was counted of it."""
-    seen = {name: observed[name] for name in METRICS}
+def progress_event(batch: int, took_ms: float, observed: Any, streams: tuple[StreamRows, ...]) -> ProgressEvent:
+    """A micro-batch by what was observed of it, and of the rows of each stream."""
+    seen = {name: observed["headrace"][name] for name in METRICS}
     frontier, newest = seen["frontier"], seen["newest"]
     known = frontier is not None and newest is not None and START_OF_TIME < frontier < END_OF_TIME
     return ProgressEvent(
         batch_id=batch,
         rows_in=seen["rows"] or 0,
-        rows_out=rows_out,
+        rows_out=observed["headrace_out"]["rows_out"],
         late=(seen["late"] or 0) + (seen["missed"] or 0),
         rejected=seen["rejected"] or 0,
         frontier_lag_s=max(0.0, (newest - frontier) / 1e6) if known else None,
@@ -40,4 +41,5 @@ def progress_event(batch: int, took_ms: float, observed: Any, rows_out: int) -> 
         cache_misses=seen["cache_misses"] or 0,
         punctuation=seen["punctuation"] or 0,
         waiting=seen["waiting"] or 0,
+        streams=streams,
     )

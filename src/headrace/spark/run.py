@@ -15,14 +15,17 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from headrace.errors import HeadraceError, NotEnded, StateError
-from headrace.plan.nodes import base_streams
+from headrace.files.survey import look_at
 from headrace.plan.stream import FileSource
 from headrace.runtime.events import Event, Progress, RowsEvent
+from headrace.runtime.losses import too_many
 from headrace.spark.batches import Batches, finish_listed
 from headrace.spark.borrowed import PARTITIONS, activate, partitions_for, settings
 from headrace.spark.checkpoint import Checkpoint, files_of, open_checkpoint
 from headrace.spark.control import control_frame, say
+from headrace.spark.counts import counts_of, watched
 from headrace.spark.failures import Places, explain_failure, explained
+from headrace.spark.files import settled
 from headrace.spark.lock import Lock, lock_early
 from headrace.spark.plan import Layout, bucket_count, finish_all, has_op, output_frame
 from headrace.spark.progress import observations, progress_event
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
 
     from headrace.plan.query import Script
 
+LOOK_S = 1  # seconds between two looks at how many rows were rejected
 MOST_UNTOLD = 10_000  # micro-batches that are remembered for who polls
 
 
@@ -55,17 +59,19 @@ def start_script(
     verbose: bool = False,
     options: dict[str, str] | None = None,
     overwrite: bool = False,
+    max_rejected: float | None = None,
 ) -> Run:
     """Run a script whose sources are files, sockets or generators, in a session of its own."""
-    files_of(
-        tuple(s for query in script.queries for s in base_streams(query.node))
-    )  # a path that leads nowhere is told before Spark starts
+    look_at(script)  # what can be known of the files is told before Spark starts
     lock = lock_early(checkpoint)
     try:
         check_outputs(script, checkpoint, follow=follow, overwrite=overwrite)
         spark = script_session(quiet=not verbose)
         spark.sparkContext.setLogLevel("WARN" if verbose else "OFF")
-        return start_run(spark, script, {}, checkpoint=checkpoint, follow=follow, options=options, lock=lock, overwrite=overwrite)
+        return start_run(
+            spark, script, {}, checkpoint=checkpoint, follow=follow, options=options, lock=lock, overwrite=overwrite,
+            max_rejected=max_rejected,
+        )  # fmt: skip
     except BaseException:
         if lock is not None:
             lock.release()
@@ -75,15 +81,17 @@ def start_script(
 def start_run(
     spark: SparkSession, script: Script, frames: dict[str, DataFrame], *, checkpoint: str | None = None, follow: bool = False,
     buckets: int | None = None, trigger_ms: int = 0, options: dict[str, str] | None = None, lock: Lock | None = None,
-    overwrite: bool = False,
+    overwrite: bool = False, max_rejected: float | None = None,
 ) -> Run:  # fmt: skip
-    """Start a script over sources and DataFrames. Without `follow`, it ends when its input has ended."""
+    """Start a script over sources and DataFrames. Without `follow`, it ends when its input has ended.
+
+    A run of which all rows of a stream were rejected fails; with `max_rejected`, one of which more than this share were.
+    """
     require_state_store(spark)
     require_workers(spark)
     lowered = lower(script, CatalystTypes(spark))
-    return Run(
-        spark, lowered, frames, checkpoint, follow, buckets or bucket_count(spark), trigger_ms, options or {}, lock, overwrite
-    )
+    buckets = buckets or bucket_count(spark)
+    return Run(spark, lowered, frames, checkpoint, follow, buckets, trigger_ms, options or {}, lock, overwrite, max_rejected)
 
 
 class Run:
@@ -92,9 +100,10 @@ class Run:
     def __init__(
         self, spark: SparkSession, lowered: Lowered, frames: dict[str, DataFrame], checkpoint: str | None, follow: bool,
         buckets: int, trigger_ms: int, options: dict[str, str], lock: Lock | None = None, overwrite: bool = False,
+        max_rejected: float | None = None,
     ) -> None:  # fmt: skip
         """Start it."""
-        self.spark, self.follow = spark, follow
+        self.spark, self.follow, self.max_rejected = spark, follow, max_rejected
         self._scratch = Scratch() if checkpoint is None else None
         self.path = absolute(checkpoint or os.path.join(self._scratch.path if self._scratch else "", "checkpoint"))
         self.storage = storage_of(self.path, spark)
@@ -103,7 +112,7 @@ class Run:
         self._untold: deque[Event] = deque(maxlen=MOST_UNTOLD)
         self.query: StreamingQuery | None = None
         self._seen_batches: set[int] = set()
-        self._ended = threading.Event()
+        self._ended, self._looking = threading.Event(), threading.Lock()
         self._stopping = self._at_once = False
         self._places = Places(self.path)
         with explained(self._places):
@@ -112,6 +121,7 @@ class Run:
         self._batches: Batches | None = None
         try:
             with explained(self._places):
+                lowered = settled(lowered)
                 self.facts: Checkpoint = open_checkpoint(self.path, lowered, buckets, self.storage)
                 self.targets: list[Target] = targets_of(spark, lowered, self.facts, follow=follow)
                 self._places = Places(self.path, tuple(t.path for t in self.targets))
@@ -168,8 +178,9 @@ class Run:
             layout = Layout.of(self.lowered, self.facts.buckets)
             control = control_frame(self.spark, self.path, layout, tick=self._ticking(), named=named)
             wide = output_frame(
-                self.spark, self.lowered, frames, control, streaming=True, buckets=self.facts.buckets, options=options
-            )
+                self.spark, self.lowered, frames, control, streaming=True, buckets=self.facts.buckets, options=options,
+                watch=watched,
+            )  # fmt: skip
             finished = finish_all(wide.observe("headrace", *observations()), self.lowered)
             activate(self.spark)
             self._schema = finished.schema
@@ -200,6 +211,8 @@ class Run:
             self._bring_to_the_end(self.query)
         except (PySparkException, Py4JError, HeadraceError, OSError) as error:
             self.error = explain_failure(error, self._places)
+            with suppress(PySparkException, Py4JError):
+                self.query.stop()
         for spool in self._spools:
             spool.stop()
             self.error = self.error or spool.error
@@ -212,7 +225,8 @@ class Run:
 
     def _bring_to_the_end(self, query: StreamingQuery) -> None:
         if self.follow or self._at_once:
-            query.awaitTermination()
+            while not query.awaitTermination(LOOK_S):
+                self._check_losses(ended=False)
             ended = self._at_once and not self._stopping
         else:
             for spool in self._spools:
@@ -232,6 +246,14 @@ class Run:
             self.facts.ended, self.facts.files = True, files_of(self.lowered.streams)
             self.facts.store(self.storage)
             query.stop()
+            self._check_losses(ended=True)
+
+    def _check_losses(self, *, ended: bool) -> None:
+        """An error if too many rows were rejected, which ends the run."""
+        self._look()
+        error = too_many(self._totals.streams, self.max_rejected, ended=ended)
+        if error is not None:
+            raise error
 
     def _discard(self) -> None:
         """A checkpoint that has no name is of no use to anybody."""
@@ -324,16 +346,17 @@ class Run:
         """Count the micro-batches that are new."""
         if self.query is None or self.done:
             return
-        for progress in self.query.recentProgress:
-            batch = int(progress["batchId"])
-            observed = progress.get("observedMetrics") or {}
-            if batch in self._seen_batches or "headrace" not in observed:
-                continue
-            self._seen_batches.add(batch)
-            took = float(progress["durationMs"].get("triggerExecution", 0))
-            event = progress_event(batch, took, observed["headrace"], observed["headrace_out"]["rows_out"])
-            self._totals = self._totals.plus(event)
-            self._untold.append(event)
+        with self._looking:  # whoever polls looks as well
+            for progress in self.query.recentProgress:
+                batch = int(progress["batchId"])
+                observed = progress.get("observedMetrics") or {}
+                if batch in self._seen_batches or "headrace" not in observed:
+                    continue
+                self._seen_batches.add(batch)
+                took = float(progress["durationMs"].get("triggerExecution", 0))
+                event = progress_event(batch, took, observed, counts_of(self.lowered.streams, observed))
+                self._totals = self._totals.plus(event)
+                self._untold.append(event)
 
 
 __all__ = ["Run", "has_op", "start_run", "start_script"]

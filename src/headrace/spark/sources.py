@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,8 +12,10 @@ from headrace.plan.expr import Expr, all_of, any_of
 from headrace.plan.stream import FileSource, FrameSource, Stream
 from headrace.plan.time import NO_PROMISE, TABLE_TIME
 from headrace.spark.attempt import attempt, can_fail
-from headrace.spark.files import RAW, header_line, read_files
+from headrace.spark.files import read_files
 from headrace.spark.now import batch_time, needs_now
+from headrace.spark.rejects import Reason, Words, bad_column, failed
+from headrace.spark.rows import Rows
 from headrace.spark.types import CatalystTypes
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 MIN_TIME = -62_135_596_800_000_000  # 0001-01-01
 MAX_TIME = 253_402_300_799_999_999  # 9999-12-31
-HEADER = "#header"
 TIME = "_ts"  # the column that is the time, also where it is an input
 NOW = "_now"  # the time of the batch; not there if nothing depends on it
 PROMISE = "_promise"  # up to where no more rows come, by a row that is punctuation; NO_PROMISE for an event
@@ -35,20 +34,13 @@ Part = tuple[int, int]  # the number of a stage, and of one of its sources
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """How the place of a row is known."""
-
-    kind: str  # rows: _low is the place in the file; lines: _low is where the block starts; given; arrival
-
-
-@dataclass(frozen=True, slots=True)
 class Prepared:
     """A source with its computed columns x0, x1, ..; `inputs` names those of every stage it is a source of, in order."""
 
     frame: DataFrame
-    places: Places
+    places: str
     inputs: dict[Part, tuple[str, ...]]
-    reasons: tuple[str, ...]  # what the numbers in `_bad` mean, which is "number:row" for a row that is rejected
+    words: Words  # what the numbers in `_bad` mean
 
 
 def parts_of(stream: str, stages: tuple[Stage, ...]) -> list[Part]:
@@ -63,12 +55,10 @@ def prepare(
     """Read a stream and compute all that its stages need of each row, in the JVM."""
     match stream.source:
         case FileSource() as source:
-            base = read_files(spark, stream, source, streaming=streaming and not stream.static, options=options)
-            places = Places("rows" if source.format == "parquet" else "lines")
-            drop = F.expr(header_line(stream, source)) if source.format == "csv" else None
+            rows = read_files(spark, stream, source, streaming=streaming and not stream.static, options=options)
         case FrameSource() as source:
             assert frame is not None
-            base, places, drop = _from_frame(stream, source, frame), _places_of(source), None
+            rows = _from_frame(stream, source, frame)
         case _:
             raise QueryError(f"the source {stream.source} must be turned into files first")
     types = CatalystTypes(spark)
@@ -78,7 +68,7 @@ def prepare(
     tried = [e for e in (*exprs, *always) if can_fail(e, stream.schema)]
     names = {e: f"t{i}" for i, e in enumerate(dict.fromkeys(tried))}
     guards = {e: _guarded(e, parts, stages) if e not in always else e for e in names}
-    base = base.select("*", *(attempt(F.expr(guards[e].sql)).alias(n) for e, n in names.items()))
+    base = rows.frame.select("*", *(attempt(F.expr(guards[e].sql)).alias(n) for e, n in names.items()))
 
     def value(expr: Expr) -> Column:
         return F.col(f"{names[expr]}.v") if expr in names else F.expr(expr.sql)
@@ -91,32 +81,34 @@ def prepare(
     if stream.timestamp is not None:
         ts = _micros(stream, "TIMESTAMP BY", stream.timestamp, given, types)
     promise: Column | None = None
-    reasons: list[tuple[Column, str]] = []
-    if drop is not None:
-        reasons.append((drop, HEADER))
-    if places.kind == "lines":
-        reasons.append((F.col(RAW).isNotNull(), "the row does not fit the schema"))
-    failed = {e: (F.col(n).isNull(), f"the expression {e} failed") for e, n in names.items()}
-    of_events = [failed[e] for e in names if e != stream.punctuation]
+    reasons = list(rows.reasons)
+    failures = {e: failed(F.col(n).isNull(), f"the expression {e} failed", e, stream.schema) for e, n in names.items()}
+    of_events = [failures[e] for e in names if e != stream.punctuation]
     if stream.timestamp is not None:
-        of_events.append((given.isNull(), f"the timestamp {stream.timestamp} is NULL"))
-        of_events.append((_unfit(ts), f"the timestamp {stream.timestamp} is outside years 1 to 9999"))
+        of_events.append(_no_time(given, stream.timestamp, stream))
+        of_events.append(_absurd("timestamp", _unfit(ts), stream.timestamp, stream))
     if stream.punctuation is not None:
         # Whatever is said of events does not hold for punctuation: its other columns may be NULL, or anything.
         said = value(stream.punctuation)
         promise = _micros(stream, "PUNCTUATED BY", stream.punctuation, said, types)
-        reasons += [failed[stream.punctuation]] if stream.punctuation in failed else []
-        reasons.append((said.isNotNull() & _unfit(promise), f"the punctuation {stream.punctuation} is outside years 1 to 9999"))
-        of_events = [(said.isNull() & test, reason) for test, reason in of_events]
+        reasons += [failures[stream.punctuation]] if stream.punctuation in failures else []
+        reasons.append(_absurd("punctuation", said.isNotNull() & _unfit(promise), stream.punctuation, stream))
+        of_events = [reason.where(said.isNull()) for reason in of_events]
         ts = F.coalesce(ts, F.lit(0))
     reasons += of_events
     row = F.to_json(F.struct(*(F.col(f"`{n}`") for n in stream.schema.names)))
-    text = F.coalesce(F.col(RAW), row) if places.kind == "lines" else row
-    columns = [ts.alias(TIME), _bad([test for test, _ in reasons], text).alias("_bad")]
+    nothing = F.lit(None)
+    bad = bad_column(
+        reasons,
+        row if rows.text is None else rows.text,
+        nothing.cast("bigint") if rows.line is None else rows.line,
+        nothing.cast("string") if rows.file is None else rows.file,
+    )
+    columns = [ts.alias(TIME), bad.alias("_bad")]
     columns += [now.alias(NOW)] if by_arrival else []  # a column costs every row some time on its way to Python
     if promise is not None:
         columns.append(F.coalesce(promise, F.lit(NO_PROMISE)).alias(PROMISE))
-    if places.kind != "arrival":
+    if rows.places != "arrival":
         columns += [F.col("_high"), F.col("_low")]
     # The time itself need not travel twice.
     places_of = {
@@ -124,15 +116,7 @@ def prepare(
     }
     columns += [value(e).alias(n) for e, n in places_of.items() if n != TIME]
     inputs = {(s, source): tuple(places_of[i.exprs[source]] for i in stages[s].inputs) for s, source in parts}
-    return Prepared(base.select(*columns), places, inputs, tuple(reason for _, reason in reasons))
-
-
-def _bad(tests: list[Column], text: Column) -> Column:
-    """Why a row is rejected, as a small number: texts would make the plan larger, and Spark makes it anew for every batch."""
-    if not tests:
-        return F.lit(None).cast("string")
-    why = F.coalesce(*(F.when(test, F.lit(i).cast("tinyint")) for i, test in enumerate(tests)))
-    return F.when(functools.reduce(operator.or_, tests), F.concat(why.cast("string"), F.lit(":"), text))
+    return Prepared(base.select(*columns), rows.places, inputs, Words(tuple(r.text for r in reasons), stream.schema))
 
 
 def _guarded(expr: Expr, parts: list[Part], stages: tuple[Stage, ...]) -> Expr:
@@ -167,14 +151,18 @@ def _micros(stream: Stream, clause: str, expr: Expr, value: Column, types: Catal
     )
 
 
-def _from_frame(stream: Stream, source: FrameSource, frame: DataFrame) -> DataFrame:
+def _no_time(given: Column, expr: Expr, stream: Stream) -> Reason:
+    text = f"the timestamp {expr} is NULL"
+    return Reason(given.isNull(), text) if expr.as_column else failed(given.isNull(), text, expr, stream.schema)
+
+
+def _absurd(what: str, test: Column, expr: Expr, stream: Stream) -> Reason:
+    return failed(test, f"the {what} {expr} is outside years 1 to 9999", expr, stream.schema)
+
+
+def _from_frame(stream: Stream, source: FrameSource, frame: DataFrame) -> Rows:
     columns = [F.col(f"`{n}`") for n in stream.schema.names]
     if source.position is None:
-        high, low = F.lit(0).cast("bigint"), F.lit(0).cast("bigint")
-    else:
-        high, low = (F.col(f"`{c}`").cast("bigint") for c in source.position)
-    return frame.select(*columns, F.lit(None).cast("string").alias(RAW), high.alias("_high"), low.alias("_low"))
-
-
-def _places_of(source: FrameSource) -> Places:
-    return Places("arrival" if source.position is None else "given")
+        return Rows(frame.select(*columns), "arrival")
+    high, low = (F.col(f"`{c}`").cast("bigint") for c in source.position)
+    return Rows(frame.select(*columns, high.alias("_high"), low.alias("_low")), "given")

@@ -22,8 +22,8 @@ from headrace.runtime.processor import Arrivals, Result, TaskProcessor
 from headrace.runtime.reservoir import ChunkCache
 from headrace.runtime.save import load, save
 from headrace.spark.onward import Columns, key_columns, read_changes, wide_frame
-from headrace.spark.pack import REJECTED
 from headrace.spark.program import Program
+from headrace.spark.rejects import REJECTED
 from headrace.spark.slots import METRICS_ROW
 from headrace.spark.worker import settle
 from headrace.stages.program import Stage

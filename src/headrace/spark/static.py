@@ -10,8 +10,10 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
 from headrace.runtime.events import Event, Progress, RowsEvent
+from headrace.runtime.losses import StreamRows, too_many
 from headrace.spark.borrowed import PARTITIONS, partitions_for, settings
 from headrace.spark.checkpoint import open_checkpoint
+from headrace.spark.counts import counts_of, watched
 from headrace.spark.failures import Places, explained
 from headrace.spark.formats import read_arrow
 from headrace.spark.lock import Lock
@@ -39,7 +41,7 @@ class StaticRun:
 
     def __init__(
         self, spark: SparkSession, lowered: Lowered, frames: dict[str, DataFrame], checkpoint: str | None = None, *,
-        buckets: int | None = None, overwrite: bool = False,
+        buckets: int | None = None, overwrite: bool = False, max_rejected: float | None = None,
     ) -> None:  # fmt: skip
         """Compute all queries together. With a checkpoint it can be done again: its one batch takes the place of the last."""
         self.progress = Progress()
@@ -53,16 +55,18 @@ class StaticRun:
             targets = targets_of(spark, lowered, facts, follow=False)
             with explained(Places(path, tuple(t.path for t in targets))):
                 claim(targets, facts, overwrite=overwrite, spark=spark)
-                self._compute(spark, lowered, frames, targets, facts.buckets)
+                counts = self._compute(spark, lowered, frames, targets, facts.buckets)
+                self.error = too_many(counts, max_rejected, ended=True)
         finally:
             lock.release()
             scratch.remove()
 
     def _compute(
         self, spark: SparkSession, lowered: Lowered, frames: dict[str, DataFrame], targets: list[Target], buckets: int
-    ) -> None:
-        """Staged by tasks, and published as the one batch that there is."""
-        wide = output_frame(spark, lowered, frames, None, streaming=False, buckets=buckets, ended=True)
+    ) -> tuple[StreamRows, ...]:
+        """Staged by tasks, and published as the one batch that there is; how many rows were read."""
+        seen = {s.name: Observation(watched(s.name)) for s in lowered.streams if not s.static}
+        wide = output_frame(spark, lowered, frames, None, streaming=False, buckets=buckets, ended=True, watch=seen.__getitem__)
         counted, out = Observation("headrace"), Observation("headrace_out")
         finished = finish_all(wide.observe(counted, *observations()), lowered).observe(out, F.count(F.lit(1)).alias("rows_out"))
         with settings(spark, {PARTITIONS: str(partitions_for(spark))}):
@@ -75,11 +79,16 @@ class StaticRun:
             else:
                 finish(target, arrow_schema(target, finished.schema))
         refresh_tables(spark, lowered)
-        self.progress = self.progress.plus(progress_event(0, 0.0, counted.get, out.get["rows_out"]))
+        observed = {"headrace": counted.get, "headrace_out": out.get, **{watched(n): seen[n].get for n in seen}}
+        counts = counts_of(lowered.streams, observed)
+        self.progress = self.progress.plus(progress_event(0, 0.0, observed, counts))
+        return counts
 
     def wait(self, timeout: float | None = None) -> StaticRun:
-        """Nothing to wait for."""
+        """Nothing to wait for; raises what went wrong."""
         del timeout
+        if self.error is not None:
+            raise self.error
         return self
 
     def poll(self, timeout_s: float) -> list[Event]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headrace.errors import DataError
-from headrace.spark.pack import REJECTED, Packing
+from headrace.spark.pack import Packing
+from headrace.spark.rejects import REJECTED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

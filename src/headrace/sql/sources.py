@@ -50,7 +50,9 @@ def source(cursor: Cursor) -> tuple[Source, Span]:
 def _file(cursor: Cursor) -> FileSource:
     path = cursor.string("a path in quotes").text
     kind, delimiter = _format(cursor, FORMATS)
-    return FileSource(path, kind or file_format(path, default="csv"), delimiter or ",")
+    if kind is None and delimiter is not None:
+        kind = "csv"
+    return FileSource(path, kind or file_format(path, default="auto"), delimiter or ("\t" if path.endswith(".tsv") else ","))
 
 
 def _host(cursor: Cursor) -> HostSource:

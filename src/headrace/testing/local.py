@@ -210,7 +210,7 @@ class LocalEngine:
         for i, reason in enumerate(times):
             if not isinstance(reason, str):
                 continue
-            row = (repr(rows[i]), reason, stream.name, f"{partition[i]}:{low[i]}")
+            row = (repr(rows[i]), reason, stream.name, f"{partition[i]}:{low[i]}", None, None)
             for reader in readers:
                 batch = batch_of_rows(reader.columns, [row])
                 one = np.ones(1, np.int64)

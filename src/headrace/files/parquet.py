@@ -1,0 +1,134 @@
+"""Parquet: whether a file has the declared columns, in types that can be read as the declared ones. The footer says."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headrace.errors import DataError
+
+if TYPE_CHECKING:
+    from headrace.plan.schema import Field, Schema
+
+# What Spark's reader widens without loss. It would also narrow, and wrap around.
+WIDER = {
+    "TINYINT": ("TINYINT", "SMALLINT", "INT", "BIGINT", "DOUBLE"),
+    "SMALLINT": ("SMALLINT", "INT", "BIGINT", "DOUBLE"),
+    "INT": ("INT", "BIGINT", "DOUBLE"),
+    "FLOAT": ("FLOAT", "DOUBLE"),
+    "DATE": ("DATE", "TIMESTAMP_NTZ"),
+    "STRING": ("STRING", "BINARY"),
+    "BINARY": ("BINARY", "STRING"),
+    "TIMESTAMP_NTZ": ("TIMESTAMP_NTZ", "TIMESTAMP"),
+}
+DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
+SIMPLE = {
+    pa.bool_(): "BOOLEAN", pa.int8(): "TINYINT", pa.int16(): "SMALLINT", pa.int32(): "INT", pa.int64(): "BIGINT",
+    pa.uint8(): "SMALLINT", pa.uint16(): "INT", pa.uint32(): "BIGINT", pa.uint64(): "DECIMAL(20, 0)",
+    pa.float32(): "FLOAT", pa.float64(): "DOUBLE", pa.date32(): "DATE",
+}  # fmt: skip
+
+
+def spark_type(kind: pa.DataType) -> str:
+    """The Spark SQL type that a column of a parquet file is."""
+    if pa.types.is_dictionary(kind):
+        return spark_type(kind.value_type)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return "STRING"
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        return "BINARY"
+    if pa.types.is_timestamp(kind):
+        return "TIMESTAMP" if kind.tz is not None else "TIMESTAMP_NTZ"
+    if pa.types.is_decimal(kind):
+        return f"DECIMAL({kind.precision}, {kind.scale})"
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return f"ARRAY<{spark_type(kind.value_type)}>"
+    if pa.types.is_struct(kind):
+        return f"STRUCT<{', '.join(f'{kind.field(i).name}: {spark_type(kind.field(i).type)}' for i in range(kind.num_fields))}>"
+    if pa.types.is_map(kind):
+        return f"MAP<{spark_type(kind.key_type)}, {spark_type(kind.item_type)}>"
+    return SIMPLE.get(kind, str(kind).upper())
+
+
+def readable(found: str, declared: str) -> bool:
+    """Whether a column of one type can be read as another."""
+    if found == declared or declared in WIDER.get(found, ()):
+        return True
+    nested = ("ARRAY", "STRUCT", "MAP")
+    if found.startswith(nested) and declared.startswith(nested):
+        return found.split("<")[0] == declared.split("<")[0]  # what is inside is left to Spark
+    if declared.startswith("DECIMAL"):
+        whole, scale = _digits(declared)
+        if found.startswith("DECIMAL"):
+            inner, fraction = _digits(found)
+            return whole >= inner and scale >= fraction
+        return found in DIGITS and whole >= DIGITS[found]
+    return False
+
+
+def _digits(decimal: str) -> tuple[int, int]:
+    """How many digits before and behind the point."""
+    precision, _, scale = decimal.removeprefix("DECIMAL").strip("()").partition(",")
+    return int(precision or 10) - int(scale or 0), int(scale or 0)
+
+
+def schema_of(path: str, where: str) -> pa.Schema:
+    """The columns of a file."""
+    try:
+        return pq.read_schema(path)
+    except (pa.ArrowException, OSError) as error:
+        message = f"{os.path.basename(path)} cannot be read as parquet: {error}"
+        raise DataError(message, where=where, hint="it may not be written to its end") from error
+
+
+def _column(columns: pa.Schema, field: Field) -> pa.Field | None:
+    return next((c for c in columns if c.name.lower() == field.name.lower()), None)
+
+
+def check_columns(path: str, columns: pa.Schema, schema: Schema, where: str) -> None:
+    """Refuse a file that lacks a declared column, or has it in a type that cannot be read as declared."""
+    missing = [f.name for f in schema.fields if _column(columns, f) is None]
+    if missing:
+        raise DataError(
+            f"{os.path.basename(path)} has no column {', '.join(map(repr, missing))}; it has: {', '.join(columns.names)}",
+            where=where, hint="correct the columns of CREATE STREAM, or the file",
+        )  # fmt: skip
+    for declared in schema.fields:
+        column = _column(columns, declared)
+        assert column is not None
+        found = spark_type(column.type)
+        if not readable(found, declared.type):
+            raise DataError(
+                f"in {os.path.basename(path)} the column {declared.name!r} is {column.type} ({found}),"
+                f" and is declared {declared.type}",
+                where=where, hint=f"declare it: {declared.name} {found}; a query can CAST({declared.name} AS {declared.type})",
+            )  # fmt: skip
+
+
+def nanosecond_columns(files: dict[str, pa.Schema], schema: Schema, where: str) -> frozenset[str]:
+    """The declared columns that are times in nanoseconds, in lower case; all files must agree."""
+    first: dict[str, tuple[bool, str]] = {}
+    times = [f for f in schema.fields if f.type.startswith("TIMESTAMP")]
+    for path, columns in files.items():
+        for field in times:
+            column = _column(columns, field)
+            if column is None or not pa.types.is_timestamp(column.type):
+                continue
+            fine = column.type.unit == "ns" and not _old_style(path, column.name)
+            known, other = first.setdefault(field.name.lower(), (fine, path))
+            if known != fine:
+                raise DataError(
+                    f"the times in column {field.name!r} are nanoseconds in {os.path.basename(path if fine else other)},"
+                    f" and not in {os.path.basename(other if fine else path)}",
+                    where=where, hint="write them in one unit, or read them as two streams and MERGE them",
+                )  # fmt: skip
+    return frozenset(name for name, (fine, _) in first.items() if fine)
+
+
+def _old_style(path: str, name: str) -> bool:
+    """Whether a time is written as INT96, which Spark reads as it is; Arrow calls it nanoseconds."""
+    footer = pq.ParquetFile(path).schema
+    return any(footer.column(i).path == name and footer.column(i).physical_type == "INT96" for i in range(len(footer)))

@@ -1,0 +1,136 @@
+"""Files as users have them, all in one run: headers of their own, keys in any case, arrays, nanoseconds, no endings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pytest
+from case_driver import read_sink
+
+import headrace as hr
+from headrace.errors import DataError
+from headrace.spark.run import start_run
+from headrace.sql import parse_script
+
+SCRIPT = """
+CREATE STREAM p (id INT, card STRING, merchant STRING, at TIMESTAMP) SOURCE FILE('{}/csv') TIMESTAMP BY at DELAY 1 MINUTE;
+CREATE STREAM j (id INT, s STRUCT<Aa: INT>, m MAP<STRING, INT>, at TIMESTAMP) SOURCE FILE('{}/json')
+    TIMESTAMP BY at DELAY 1 MINUTE;
+CREATE STREAM n (id BIGINT, at TIMESTAMP, zoned TIMESTAMP, plain TIMESTAMP_NTZ) SOURCE FILE('{}/parquet')
+    TIMESTAMP BY at DELAY 1 MINUTE;
+CREATE TABLE shops (merchant STRING, city STRING) SOURCE FILE('{}/shops');
+SELECT id, card, merchant FROM p EMIT FINAL INTO FILE('{}/out/p');
+SELECT file, line, row, reason FROM rejected(p) INTO FILE('{}/out/bad');
+SELECT id, s.aa AS aa, m['K'] AS k FROM j EMIT FINAL INTO FILE('{}/out/j');
+SELECT file, line, row, reason FROM rejected(j) INTO FILE('{}/out/bad_json');
+SELECT id, unix_micros(at) AS a, unix_micros(zoned) AS z, CAST(plain AS STRING) AS n, 10 / (id - 3) AS q FROM n
+    EMIT FINAL INTO FILE('{}/out/n');
+SELECT line, row, reason FROM rejected(n) INTO FILE('{}/out/bad_parquet');
+SELECT p.id, shops.city FROM p [NOW], shops WHERE p.merchant = shops.merchant EMIT FINAL INTO FILE('{}/out/cities');
+"""
+TIME = "2024-01-01 00:00:00"
+
+
+@pytest.fixture(scope="module")
+def outputs(spark, tmp_path_factory):
+    """What one run over all of them gave."""
+    root = tmp_path_factory.mktemp("files")
+    for name in ("csv", "json", "parquet", "shops"):
+        (root / name).mkdir()
+    (root / "csv/a").write_bytes(
+        f'\ufeffid,card,merchant,at\r\n1,c1,"m\r\n1",{TIME}\r\n\r\nx,c,m,{TIME}\r\n2,"c ""2""",m2,{TIME}'.encode()
+    )
+    (root / "csv/b").write_text(f'"ID",MERCHANT,extra,card,"at"\n3,m3,,c3,{TIME}\n4,m4\n5,m5,,c5,soon\n6,m6,,c6,{TIME}\n')
+    lines = [{"ID": 1, "S": {"AA": 2}, "M": {"k": 1, "K": 3}, "At": TIME}, {"id": 2, "at": TIME}, {"id": "three", "at": TIME}]
+    (root / "json/lines").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    (root / "json/array").write_text(json.dumps([{"id": 4, "at": TIME}, {"Id": 5, "s": {"Aa": 6}, "AT": TIME}], indent=2))
+    (root / "json/objects").write_text("\n".join(json.dumps({"id": i, "at": TIME}, indent=2) for i in (6, 7)))
+    times = pd.to_datetime(["1969-12-31 23:59:59.123456789", TIME, TIME], format="ISO8601")
+    frame = pd.DataFrame({"id": [2, 1, 3], "at": times, "zoned": times.tz_localize("UTC"), "plain": times})
+    frame.to_parquet(root / "parquet/part", version="2.6")
+    (root / "shops/x").write_text("city,Merchant\nRome,m3\nOslo,m6\n")
+    script = parse_script(SCRIPT.replace("{}", str(root)))
+    start_run(spark, script, {}, checkpoint=str(root / "checkpoint"), buckets=2).wait(300)
+    return lambda name: sorted(read_sink(root / "out" / name))
+
+
+def named(rows):
+    """With the name of the file, not its path."""
+    return [(Path(row[0]).name, *row[1:]) for row in rows]
+
+
+def test_every_csv_file_is_read_by_its_own_header(outputs):
+    assert outputs("p") == [(1, "c1", "m\r\n1"), (2, 'c "2"', "m2"), (3, "c3", "m3"), (6, "c6", "m6")]
+
+
+def test_a_rejected_row_says_where_what_and_why(outputs):
+    assert named(outputs("bad")) == [
+        ("a", 5, f"x,c,m,{TIME}", "column 'id' is INT, and here is 'x'"),
+        ("b", 3, "4,m4", "it has 2 fields, and 5 were expected: ID, MERCHANT, extra, card, at"),
+        ("b", 4, "5,m5,,c5,soon", "column 'at' is TIMESTAMP, and here is 'soon'"),
+    ]
+
+
+def test_json_in_three_dialects_and_any_case(outputs):
+    assert outputs("j") == [(1, 2, 3), (2, None, None), (4, None, None), (5, 6, None), (6, None, None), (7, None, None)]
+    row = json.dumps({"id": "three", "at": TIME})
+    assert named(outputs("bad_json")) == [("lines", 3, row, "column 'id' is INT, and here is \"three\"")]
+
+
+def test_nanoseconds_are_read_to_the_microsecond_they_are_in(outputs):
+    second = 1704067200_000_000
+    before = -876_544
+    assert outputs("n") == [(1, second, second, TIME, -5.0), (2, before, before, "1969-12-31 23:59:59.123456", -10.0)]
+
+
+def test_a_row_of_parquet_that_an_expression_fails_on(outputs):
+    ((line, row, reason),) = outputs("bad_parquet")
+    assert line == 3
+    assert json.loads(row)["id"] == 3
+    assert reason.endswith("failed, with id = 3")
+
+
+def test_a_table_is_read_the_same_way(outputs):
+    assert outputs("cities") == [(3, "Rome"), (6, "Oslo")]
+
+
+def test_parquet_of_duckdb_and_spark(spark, tmp_path):
+    """Written by others: whole numbers, times and texts come out as they went in."""
+    rows = f"SELECT CAST(1 AS BIGINT) AS id, TIMESTAMP '{TIME}' AS at, 'x' AS name"
+    (tmp_path / "duck").mkdir()
+    duckdb.sql(f"COPY ({rows}) TO '{tmp_path}/duck/part' (FORMAT parquet)")
+    spark.sql(rows).write.parquet(str(tmp_path / "spark"))
+    script = "".join(
+        f"CREATE STREAM {n} (id BIGINT, at TIMESTAMP, name STRING) SOURCE FILE('{tmp_path}/{n}') TIMESTAMP BY at DELAY 0;"
+        f"SELECT id, name, unix_micros(at) AS t FROM {n} EMIT FINAL INTO FILE('{tmp_path}/out/{n}');"
+        for n in ("duck", "spark")
+    )
+    start_run(spark, parse_script(script), {}, checkpoint=str(tmp_path / "checkpoint"), buckets=2).wait(300)
+    for name in ("duck", "spark"):
+        assert read_sink(tmp_path / "out" / name) == [(1, "x", 1704067200_000_000)]
+
+
+def test_a_run_that_rejects_too_much_fails(spark, tmp_path):
+    """What was good is out nevertheless, and the error names a row."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a").write_text(f"id,at\n1,{TIME}\nx,{TIME}\n2,{TIME}\n")
+    script = parse_script(
+        f"CREATE STREAM p (id INT, at TIMESTAMP) SOURCE FILE('{tmp_path}/in') TIMESTAMP BY at DELAY 0;"
+        f"SELECT id FROM p EMIT FINAL INTO FILE('{tmp_path}/out');"
+    )
+    run = start_run(spark, script, {}, checkpoint=str(tmp_path / "checkpoint"), buckets=2, max_rejected=0.3)
+    with pytest.raises(DataError, match=r"1 of 3 rows of p were rejected, for example a, line 3: column 'id' is INT"):
+        run.wait(300)
+    assert sorted(read_sink(tmp_path / "out")) == [(1,), (2,)]
+    (done,) = [event for event in run.poll(0) if getattr(event, "rows_in", 0)]
+    assert [(count.stream, count.read, count.rejected) for count in done.streams] == [("p", 3, 1)]
+
+
+def test_static_frames_that_reject_everything_fail(spark, tmp_path):
+    frame = spark.createDataFrame([(1, None), (2, None)], "id INT, at TIMESTAMP")
+    run = hr.start({str(tmp_path / "out"): hr.stream(frame, "at", "1 second", name="p")})
+    with pytest.raises(DataError, match="all 2 rows of p were rejected, for example the timestamp at is NULL"):
+        run.wait()
