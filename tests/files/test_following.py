@@ -25,7 +25,7 @@ from headrace.files.origin import Origin, origin_of
 from headrace.files.records import whole
 
 HEADER = b"id,text\n"
-CSV = Kind("csv", ",", lambda record: record.startswith(b"id,"))
+CSV = Kind("csv", ",", lambda head: len(HEADER) if head.startswith(HEADER) else 0)
 
 
 class KilledError(BaseException):
@@ -445,7 +445,7 @@ def test_a_quote_that_is_never_closed_does_not_hold_up_the_rest(tmp_path):
     logs.step()
     data = b"".join(data[len(HEADER) :] for _, data in logs.step())
     assert data == b'1,"x\n' + rows
-    assert any("a quote is opened" in text for text in logs.told)
+    assert any("a quote or bracket is opened" in text for text in logs.told)
     writer.close()
 
 
@@ -500,7 +500,17 @@ def test_names_say_what_they_are_made_of():
 )  # fmt: skip
 def test_records_end_outside_of_quotes(text, count):
     assert whole(text, ",") == count
-    assert whole(text, None) == text.rfind(b"\n") + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        (b'{"a": 1}\n{"a', 9), (b'{"a":\n1}\n{', 9), (b'[{"a": 1},\n{"a": 2}\n', 0), (b'[\n1]\n', 5), (b'{"a": "}\\"{["}\n', 15),
+        (b'"{\n}\n', 5), (b"", 0), (b"]]\n{\n", 3),
+    ],
+)  # fmt: skip
+def test_json_ends_outside_of_brackets(text, count):
+    assert whole(text, None) == count
 
 
 @given(st.lists(st.lists(st.text('ab,"\n\r', max_size=5), min_size=1, max_size=3), max_size=6), st.integers(0, 100))

@@ -245,7 +245,8 @@ def stream(
     `timestamp` is the column or SQL expression of the event's time (an integer is in `timestamp_unit`s); without it, the time of
     arrival. `delay` is how late a row may come: '10 seconds', 0, or 'unbounded'. `name` identifies the stream in checkpoints.
     `punctuated_by` is a column or SQL expression; a row where it is not NULL is no event, but says that no more come up to then.
-    `position` names the columns (partition, offset) that place a row in its source, as Kafka has them.
+    `position` names the columns (partition, offset) that place a row in its source; those of Kafka, if the DataFrame has them.
+    Without them rows stand in the order of the files that they are read from.
     """
     schema = schema_of(frame)
     called = name or "stream"
@@ -255,7 +256,7 @@ def stream(
         schema.field(column)
     found = base.Stream(
         name=called,
-        source=base.FrameSource(called, position),
+        source=base.FrameSource(called, position or base.kafka_position(schema)),
         schema=schema,
         timestamp=bind(timestamp, schema, "timestamp") if timestamp is not None else None,
         timestamp_unit=unit_micros(timestamp_unit),

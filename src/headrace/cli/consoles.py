@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console, Group
 from rich.panel import Panel
 from rich.text import Text
+
+from headrace.notices import HeadraceWarning
 
 
 def out() -> Console:
@@ -22,6 +28,24 @@ def err() -> Console:
 def say(message: str, style: str = "") -> None:
     """One message, as it is: brackets in it are no markup."""
     err().print(Text(message, style=style), soft_wrap=True)
+
+
+@contextmanager
+def warnings_on(console: Console) -> Iterator[None]:
+    """While inside, what Headrace warns of is one line on a console, without the place in our code that says so."""
+    before = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: Any) -> None:
+        if issubclass(category, HeadraceWarning):
+            console.print(Text(f"warning: {message}", style="yellow"), soft_wrap=True)
+        else:
+            before(message, category, filename, lineno, *rest)
+
+    warnings.showwarning = show  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        warnings.showwarning = before
 
 
 def complain(title: str, message: str, hint: str | None = None, excerpt: str | None = None) -> None:

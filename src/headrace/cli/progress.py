@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.live import Live
 from rich.text import Text
 
-from headrace.cli.consoles import err, say
+from headrace.cli.consoles import err, say, warnings_on
 from headrace.runtime.losses import LOUD, StreamRows, added, how_to_see
 
 if TYPE_CHECKING:
@@ -92,12 +92,13 @@ class Progress:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """While inside, the live line is on the screen."""
-        self._start()
-        try:
-            yield
-        finally:
-            self._stop()
+        """While inside, the live line is on the screen, and warnings stand above it."""
+        with warnings_on(self.console):
+            self._start()
+            try:
+                yield
+            finally:
+                self._stop()
 
     @contextmanager
     def aside(self) -> Iterator[None]:

@@ -13,13 +13,14 @@ from headrace.files.chunks import LOOK, Chunk, told
 from headrace.files.contents import Packed, Plain, opened
 from headrace.files.identity import Found, Register, is_same
 from headrace.files.ledger import Followed, Ledger
-from headrace.files.records import first_record, whole
+from headrace.files.records import whole
 
 if TYPE_CHECKING:
     from headrace.files.ledger import Storage
 
 CHUNK = 8 << 20
-MOST_QUOTED = 1 << 20  # a quote that is not closed within so many bytes was no opening one
+HEAD = 1 << 16
+MOST_QUOTED = 1 << 20  # a quote or bracket that is not closed within so many bytes was no opening one
 MOST_RECORD = 32 << 20
 QUIET_S = 5.0  # a last line is whole, though it does not end, when nobody has the file open, and nothing has come for so long
 PATIENCE_S = 60.0  # or for so long, of a file that rotation has put aside
@@ -30,11 +31,11 @@ MOST_BYTES = 512 << 20
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How the files of a stream are written. `is_header` tells a first record that has names from one that has values."""
+    """How the files of a stream are written. `header` says how many of the first bytes name the columns."""
 
     ending: str  # csv | json
     delimiter: str | None = None
-    is_header: Callable[[bytes], bool] = lambda record: False
+    header: Callable[[bytes], int] = lambda head: 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Follower:
         self.kind, self.now, self.chunk = kind, now, chunk
         self._find, self._tell_user = find, tell
         self._told: set[str] = set()
-        self.ledger = Ledger(storage, folder, base)
+        self.ledger = Ledger(storage, folder, base, kind.ending)
         self.register = Register(self.ledger.files.values(), self.tell)
         self._last_seen = self.ledger.last_seen
         self._open: OrderedDict[int, Followed] = OrderedDict()
@@ -166,6 +167,9 @@ class Follower:
             self._say_if_changed(file)
             return None
         header = self._header(file, content)
+        if header is None and not (packed or ending or self._is_finished(file)):
+            return None
+        header = header or b""
         begin = file.offset or len(header)
         count, end = self.chunk, 0
         while not end:
@@ -174,25 +178,25 @@ class Follower:
             end = whole(data, self.kind.delimiter)
             if at_end and end < len(data) and (packed or ending or self._is_finished(file)):
                 end = len(data)
-            elif not end and len(data) >= MOST_QUOTED and b"\n" in data:
+            elif not end and len(data) >= MOST_QUOTED and b"\n" in data and not data.lstrip().startswith(b"["):
                 end = data.find(b"\n") + 1
-                self.tell(f"{file.path}: byte {begin}: a quote is opened that is not closed; its line is read for itself")
+                self.tell(f"{file.path}: byte {begin}: a quote or bracket is opened and not closed; its line is read for itself")
             elif not end and len(data) >= MOST_RECORD:
                 end = len(data)
-                self.tell(f"{file.path}: byte {begin}: a line of more than {MOST_RECORD >> 20} MiB is cut")
+                self.tell(f"{file.path}: byte {begin}: a record of more than {MOST_RECORD >> 20} MiB is cut")
             elif not end and at_end:
                 file.taken = self._time(file) if packed else 0
                 return None
             count *= 2
         return Piece(begin, data[:end], header, packed and at_end and end == len(data))
 
-    def _header(self, file: Followed, content: Plain | Packed) -> bytes:
-        """The line of a file that names its columns; empty if it has none."""
+    def _header(self, file: Followed, content: Plain | Packed) -> bytes | None:
+        """What names the columns of a file; empty if nothing does, None if that cannot be told yet."""
         if file.header is None:
-            record = first_record(content.read(self.chunk, 0), self.kind.delimiter)
-            if record is None:
-                return b""
-            file.header = record if self.kind.is_header(record) else b""
+            head = content.read(HEAD, 0)
+            records = head[: whole(head, self.kind.delimiter)]
+            if records.strip():
+                file.header = head[: self.kind.header(records)]
         return file.header
 
     def _time(self, file: Followed) -> int:

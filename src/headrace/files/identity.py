@@ -22,7 +22,7 @@ def former_names(path: str) -> list[str]:
     """The names that a file may have had before rotation gave it, or a copy of it, this one; its own is the first.
 
     >>> former_names("log.csv.1.gz"), former_names("log-2026.csv")
-    (['log.csv.1.gz', 'log.csv.1', 'log.csv', 'log.1', 'log'], ['log-2026.csv', 'log', 'log.csv'])
+    (['log.csv.1.gz', 'log.csv.1', 'log.csv', 'log', 'log.1'], ['log-2026.csv', 'log-2026', 'log', 'log.csv'])
     """
     folder, name = os.path.split(path)
     for ending in PACKED:

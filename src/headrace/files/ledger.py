@@ -79,12 +79,18 @@ class Followed:
             self.content = None
 
 
+def noted_format(storage: Storage, folder: str) -> str | None:
+    """How the files are written that are followed into a folder; None if none are."""
+    noted = storage.read(f"{folder}/{NOTED}")
+    return None if noted is None else str(json.loads(noted)["format"])
+
+
 class Ledger:
     """The folder of chunks."""
 
-    def __init__(self, storage: Storage, folder: str, base: str) -> None:
+    def __init__(self, storage: Storage, folder: str, base: str, format: str) -> None:
         """What earlier runs have left; a chunk that was not finished is dropped. Paths in names begin at `base`."""
-        self.storage, self.folder, self.base = storage, folder, base
+        self.storage, self.folder, self.base, self.format = storage, folder, base, format
         self.files: dict[int, Followed] = {}
         self.chunks: dict[str, int] = {}  # those that lie there, and how long they are
         noted = storage.read(f"{folder}/{NOTED}")
@@ -142,4 +148,4 @@ class Ledger:
             [f.seen, f.device, f.inode, f.first_path, f.offset, f.line, f.head, f.tail, f.taken, f.gone, f.path]
             for f in self.files.values()
         ]  # fmt: skip
-        self.storage.write(f"{self.folder}/{NOTED}", json.dumps({"files": rows}).encode() + b"\n")
+        self.storage.write(f"{self.folder}/{NOTED}", json.dumps({"format": self.format, "files": rows}).encode() + b"\n")

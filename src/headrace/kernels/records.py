@@ -1,4 +1,4 @@
-"""Where the records of a CSV text end."""
+"""Where the records of a text end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 
 from headrace.kernels import signatures as s
 
-QUOTE, NEWLINE, RETURN = 34, 10, 13
+QUOTE, NEWLINE, BACKSLASH = 34, 10, 92
 
 
 @nb.njit(s.integer(s.codes, s.integer), cache=True)
@@ -33,5 +33,32 @@ def last_end(text: np.ndarray, delimiter: int) -> int:
             begins, end = True, i + 1
         else:
             begins = c == delimiter
+        i += 1
+    return end
+
+
+@nb.njit(s.integer(s.codes), cache=True)
+def last_json_end(text: np.ndarray) -> int:
+    """The same for JSON: up to a line end outside of all brackets. A text in quotes does not go on in another line."""
+    end, depth = 0, 0
+    quoted = False
+    i, n = 0, len(text)
+    while i < n:
+        c = text[i]
+        if c == NEWLINE:
+            quoted = False
+            if depth <= 0:
+                end, depth = i + 1, 0
+        elif quoted:
+            if c == BACKSLASH:
+                i += 1
+            elif c == QUOTE:
+                quoted = False
+        elif c == QUOTE:
+            quoted = True
+        elif c in (91, 123):
+            depth += 1
+        elif c in (93, 125):
+            depth -= 1
         i += 1
     return end

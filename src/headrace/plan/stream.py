@@ -68,6 +68,12 @@ class FrameSource:
         return f"DATAFRAME({self.name})"
 
 
+def kafka_position(schema: Schema) -> tuple[str, str] | None:
+    """The columns that place a row in its source, where a DataFrame has those of Kafka."""
+    kinds = {f.name: f.type.upper() for f in schema.fields}
+    return ("partition", "offset") if (kinds.get("partition"), kinds.get("offset")) == ("INT", "BIGINT") else None
+
+
 @dataclass(frozen=True, slots=True)
 class StageSource:
     """The results of another stage of the same script. Made when a plan is cut into stages, never written by a user."""

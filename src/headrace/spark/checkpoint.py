@@ -29,6 +29,7 @@ class Checkpoint:
     buckets: int
     ended: bool = False
     files: tuple[str, ...] = ()  # what the sources held when the input ended
+    sizes: dict[str, int] = field(default_factory=dict)  # of files that are read in place, when they were first seen
     id: str = field(default_factory=lambda: uuid.uuid4().hex)  # what its outputs are signed with
     adopts: bool = False  # a version that did not sign wrote it, and outputs without a sign
 

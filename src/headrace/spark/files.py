@@ -37,7 +37,7 @@ def read_files(spark: SparkSession, stream: Stream, source: FileSource, *, strea
     listed = _load(spark, stream, source, "binaryFile", FILES, streaming=streaming, options=options)
     reading = Reading(stream.schema, found.format, source.delimiter, found.headed)
     elsewhere = has_scheme(source.path) and not source.path.startswith("file:") and remote(source.path) is None
-    frame = read_texts(listed, reading, _place("path", "modificationTime", "0"), content=elsewhere)
+    frame = read_texts(listed, reading, place_in_file("path", "modificationTime", "0"), content=elsewhere)
     return Rows(typed(frame, reading), "rows", tuple(misfits(reading)), F.col(TEXT), F.col(LINE))
 
 
@@ -64,7 +64,7 @@ def _load(
     return reader.format(kind).load(place)
 
 
-def _place(path: str, modified: str, row: str) -> tuple[str, str]:
+def place_in_file(path: str, modified: str, row: str) -> tuple[str, str]:
     """SQL for the two halves of a place: when the file was written; its path, and the place in it."""
     bits = f"CAST(xxhash64({path}) & {2**PATH_BITS - 1} AS BIGINT)"
     return f"unix_millis({modified})", f"shiftleft({bits}, {ROW_BITS}) + {row}"
@@ -84,7 +84,7 @@ def _parquet(
     kinds = {f.name: "BIGINT" if f.name.lower() in nanoseconds else f.type for f in stream.schema.fields}
     columns = ", ".join(f"`{name}` {kind}" for name, kind in kinds.items())
     frame = _load(spark, stream, source, "parquet", columns, streaming=streaming, options=options)
-    high, low = _place("_metadata.file_path", "_metadata.file_modification_time", "_metadata.row_index")
+    high, low = place_in_file("_metadata.file_path", "_metadata.file_modification_time", "_metadata.row_index")
     rows = frame.select(
         *(_micros(f).alias(f.name) if f.name.lower() in nanoseconds else F.col(f"`{f.name}`") for f in stream.schema.fields),
         F.expr(high).alias("_high"),

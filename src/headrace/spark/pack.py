@@ -68,7 +68,7 @@ def pack_rows(packing: Packing, batches: Iterator[pa.RecordBatch]) -> Iterator[p
 
 
 class Numbering:
-    """Finds the place of rows, also of those that have none but when they came."""
+    """Finds the place of rows, also of those that have only that of their block, or none but when they came."""
 
     def __init__(self, kind: str) -> None:
         """For one task."""
@@ -78,6 +78,7 @@ class Numbering:
         self.kind = kind
         self.task = context.partitionId() if context else 0
         self.batch = int((context.getLocalProperty("streaming.sql.batchId") if context else None) or 0)
+        self._last = (0, -1)
         self._next = 0
 
     def place(self, batch: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
@@ -86,7 +87,19 @@ class Numbering:
             start, rows = self._next, batch.num_rows
             self._next += rows
             return np.full(rows, self.batch, np.int64), (self.task << 33) + np.arange(start, self._next, dtype=np.int64)
-        return _numbers(batch, "_high"), _numbers(batch, "_low")
+        high, low = _numbers(batch, "_high"), _numbers(batch, "_low")
+        return (high, low + self._in_block(high, low)) if self.kind == "lines" else (high, low)
+
+    def _in_block(self, high: np.ndarray, low: np.ndarray) -> np.ndarray:
+        """The number of each row in its block, counting on over the pieces a block comes in."""
+        starts = np.flatnonzero(np.append(True, (high[1:] != high[:-1]) | (low[1:] != low[:-1])))
+        sizes = np.diff(np.append(starts, len(high)))
+        first = np.zeros(len(starts), np.int64)
+        if (int(high[0]), int(low[0])) == self._last:
+            first[0] = self._next
+        number = np.arange(len(high)) - np.repeat(starts, sizes) + np.repeat(first, sizes)
+        self._last, self._next = (int(high[-1]), int(low[-1])), int(number[-1]) + 1
+        return number
 
 
 def _flush(packing: Packing, numbering: Numbering, rejects: Rejects, held: list[pa.RecordBatch]) -> pa.RecordBatch:
@@ -188,7 +201,8 @@ def _placed(
     if len(high) == 0:
         return Placed(ts, high, low, np.zeros(0, np.int32), np.zeros(1, np.int64), [(int(every[0][0]), int(every[1][0]))], now)
     file = low >> 48 if numbering.kind != "arrival" else np.zeros(len(low), np.int64)
-    starts = np.flatnonzero(np.append(True, (high[1:] != high[:-1]) | (file[1:] != file[:-1])))
+    # Parts of one file may come out of order, too: where places go back, a new run begins.
+    starts = np.flatnonzero(np.append(True, (high[1:] != high[:-1]) | (file[1:] != file[:-1]) | (low[1:] < low[:-1])))
     segment = np.repeat(np.arange(len(starts), dtype=np.int32), np.diff(np.append(starts, len(high))))
     places = [(int(high[s]), int(low[s])) for s in starts]
     return Placed(ts, high, low, segment, np.zeros(len(starts), np.int64), places, now, promise=promise)

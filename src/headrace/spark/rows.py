@@ -16,7 +16,7 @@ class Rows:
     """The declared columns of a source, and what is known of every row beside them."""
 
     frame: DataFrame
-    places: str  # how the place of a row is known: in its file (_high, _low), given, or by arrival
+    places: str  # how the place of a row is known: rows: in its file; lines: by its block; given; arrival
     reasons: tuple[Reason, ...] = ()  # to reject a row before anything is computed from it
     text: Column | None = None  # what the row said; None: it never was text
     line: Column | None = None

@@ -26,6 +26,7 @@ from headrace.spark.control import control_frame, say
 from headrace.spark.counts import counts_of, watched
 from headrace.spark.failures import Places, explain_failure, explained
 from headrace.spark.files import settled
+from headrace.spark.growth import refuse_changed, sizes_of, tell_changed
 from headrace.spark.lock import Lock, lock_early
 from headrace.spark.plan import Layout, bucket_count, finish_all, has_op, output_frame
 from headrace.spark.progress import observations, progress_event
@@ -47,8 +48,9 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from headrace.plan.query import Script
+    from headrace.plan.stream import Stream
 
-LOOK_S = 1  # seconds between two looks at how many rows were rejected
+LOOK_S = 1  # seconds between two looks at how many rows were rejected, and whether sources are well
 MOST_UNTOLD = 10_000  # micro-batches that are remembered for who polls
 
 
@@ -139,7 +141,12 @@ class Run:
             self._lock.release()
             self._ended.set()
             return
-        self.lowered, self._spools = spooled(lowered, self.path, follow=self.follow)
+        self._asked = lowered
+        self.lowered, self._spools = spooled(lowered, self.path, self.storage, self.facts.sizes, follow=self.follow)
+        if not self.follow:
+            refuse_changed(self.facts, self._in_place)
+            if self._scratch is None:
+                self.facts.store(self.storage)
         self._at_once = self._scratch is not None and not frames and self._all_there(options)
         if self._at_once:
             say(self.storage, self.path, ended=True)
@@ -162,12 +169,18 @@ class Run:
         """Whether the stored end of input makes this run one with nothing to do."""
         if not self.facts.ended:
             return False
-        if self.follow or files_of(lowered.streams) != self.facts.files:
+        more = self.follow or files_of(lowered.streams) != self.facts.files
+        if more or (self.facts.sizes and sizes_of(lowered.streams) != self.facts.sizes):
             raise StateError(
                 f"the run in {self.path!r} has ended: its input was taken to be complete, and now there is more",
                 hint="name a new checkpoint directory; to go on with a source that grows, run with --follow from the start",
             )
         return True
+
+    @property
+    def _in_place(self) -> tuple[Stream, ...]:
+        """The streams whose files Spark reads where they are."""
+        return tuple(s for s in self.lowered.streams if s in self._asked.streams)
 
     def _start(self, frames: dict[str, DataFrame], trigger_ms: int, options: dict[str, str]) -> None:
         named = not frames
@@ -227,6 +240,8 @@ class Run:
         if self.follow or self._at_once:
             while not query.awaitTermination(LOOK_S):
                 self._check_losses(ended=False)
+                if any(spool.error is not None for spool in self._spools):
+                    query.stop()  # what it should bring would be missing silently
             ended = self._at_once and not self._stopping
         else:
             for spool in self._spools:
@@ -243,7 +258,9 @@ class Run:
             for target in self.targets:
                 self._finish(target)
             refresh_tables(self.spark, self.lowered)
-            self.facts.ended, self.facts.files = True, files_of(self.lowered.streams)
+            tell_changed(self.facts, self._in_place)
+            self.facts.ended, self.facts.files = True, files_of(self._asked.streams)
+            self.facts.sizes = sizes_of(self._asked.streams)
             self.facts.store(self.storage)
             query.stop()
             self._check_losses(ended=True)

@@ -14,6 +14,7 @@ from headrace.plan.time import NO_PROMISE, TABLE_TIME
 from headrace.spark.attempt import attempt, can_fail
 from headrace.spark.files import read_files
 from headrace.spark.now import batch_time, needs_now
+from headrace.spark.orders import file_order, say_unordered
 from headrace.spark.rejects import Reason, Words, bad_column, failed
 from headrace.spark.rows import Rows
 from headrace.spark.types import CatalystTypes
@@ -162,7 +163,13 @@ def _absurd(what: str, test: Column, expr: Expr, stream: Stream) -> Reason:
 
 def _from_frame(stream: Stream, source: FrameSource, frame: DataFrame) -> Rows:
     columns = [F.col(f"`{n}`") for n in stream.schema.names]
-    if source.position is None:
+    if source.position is not None:
+        high, low = (F.col(f"`{c}`").cast("bigint") for c in source.position)
+        return Rows(frame.select(*columns, high.alias("_high"), low.alias("_low")), "given")
+    order = file_order(frame)
+    if order is None:
+        if frame.isStreaming:
+            say_unordered(stream)
         return Rows(frame.select(*columns), "arrival")
-    high, low = (F.col(f"`{c}`").cast("bigint") for c in source.position)
-    return Rows(frame.select(*columns, high.alias("_high"), low.alias("_low")), "given")
+    places, high, low = order
+    return Rows(frame.select(*columns, high.alias("_high"), low.alias("_low")), places)

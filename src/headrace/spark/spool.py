@@ -19,11 +19,12 @@ from pyspark.sql import SparkSession
 
 from headrace.errors import HeadraceError, SourceError
 from headrace.generate import SCHEMAS, events, parse_options
-from headrace.plan.stream import FileSource, GenerateSource, HostSource, Stream
+from headrace.plan.stream import FileSource, GenerateSource, HostSource, Source, Stream
 from headrace.spark.failures import Places, explain_failure
 from headrace.spark.storage import join, storage_of
 
 if TYPE_CHECKING:
+    from headrace.files.ledger import Storage
     from headrace.stages.lower import Lowered
 
 FILE_ROWS = 100_000
@@ -156,25 +157,32 @@ def _table(kind: str, options, first: int, count: int):  # type: ignore[no-untyp
     return pa.Table.from_batches([events(kind, options, first, count)])
 
 
-def spooled(lowered: Lowered, checkpoint: str, *, follow: bool) -> tuple[Lowered, list[Spool]]:
-    """The script with its sockets and generators replaced by the folders they are spooled to."""
-    streams: list[Stream] = []
+def spooled(
+    lowered: Lowered, checkpoint: str, storage: Storage, sizes: dict[str, int], *, follow: bool
+) -> tuple[Lowered, list[Spool]]:
+    """The script with its sockets, generators and files that grow replaced by the folders they are spooled to."""
+    from headrace.spark.following import followed
+
+    sources: dict[str, Source] = {}  # the same stream by time and by arrival is one spool
     spools: list[Spool] = []
     for stream in lowered.streams:
+        if stream.rows_of in sources:
+            continue
         folder = os.path.join(checkpoint, "spool", stream.rows_of)
-        again = any(s.name == stream.rows_of for s in spools)  # the same stream by time and by arrival is one spool
         match stream.source:
             case HostSource() as source:
-                if not again:
-                    spools.append(SocketSpool(folder, stream, source, follow=follow))
-                streams.append(replace(stream, source=FileSource(folder, source.format, source.delimiter)))
+                spools.append(SocketSpool(folder, stream, source, follow=follow))
+                sources[stream.rows_of] = FileSource(folder, source.format, source.delimiter)
             case GenerateSource() as source:
-                if not again:
-                    spools.append(GeneratorSpool(folder, stream, source, follow=follow))
-                streams.append(replace(stream, source=FileSource(folder, "parquet")))
+                spools.append(GeneratorSpool(folder, stream, source, follow=follow))
+                sources[stream.rows_of] = FileSource(folder, "parquet")
+            case FileSource() as source:
+                sources[stream.rows_of], spool = followed(stream, source, checkpoint, storage, sizes, follow=follow)
+                spools += [spool] if spool is not None else []
             case _:
-                streams.append(stream)
-    return replace(lowered, streams=tuple(streams)), spools
+                sources[stream.rows_of] = stream.source
+    streams = tuple(replace(s, source=sources[s.rows_of]) for s in lowered.streams)
+    return replace(lowered, streams=streams), spools
 
 
 __all__ = ["SCHEMAS", "Spool", "spooled"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.errors import unknown
 from headrace.plan.aggregates import INTEGRAL, base_type
 from headrace.plan.nodes import Scan
 from headrace.plan.schema import Field, Schema
-from headrace.plan.stream import FrameSource, GenerateSource, Stream, Unique
+from headrace.plan.stream import FrameSource, GenerateSource, Source, Stream, Unique, kafka_position
 from headrace.sql.bind_fill import bind_body, conform
 from headrace.sql.create import NamedColumns
 from headrace.sql.scope import Scope
@@ -48,7 +49,7 @@ def bind_stream(statement: CreateStream, catalog: Catalog) -> None:
     with catalog.text.at(timing.punctuation.span if timing.punctuation else statement.name.span):
         stream = Stream(
             name=statement.name.text,
-            source=statement.source,
+            source=_placed(statement.source, schema),
             schema=schema,
             timestamp=_timestamp(timing, scope),
             timestamp_unit=timing.timestamp_unit or 1_000,
@@ -63,6 +64,11 @@ def bind_stream(statement: CreateStream, catalog: Catalog) -> None:
         )
     catalog.add_stream(statement.name, Scan(stream))
     catalog.base.append(stream)
+
+
+def _placed(source: Source, schema: Schema) -> Source:
+    """A DataFrame that has the columns of Kafka is placed by them."""
+    return replace(source, position=kafka_position(schema)) if isinstance(source, FrameSource) else source
 
 
 def _columns(given: Columns, catalog: Catalog) -> Schema:
