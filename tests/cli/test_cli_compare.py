@@ -193,6 +193,22 @@ def test_what_cannot_be_compared(local, headrace, arguments, message):
     assert result.stdout == ""
 
 
+def test_an_engine_that_cannot_run_it_is_named_and_not_compared(local, headrace):
+    over = "SELECT value, SUM(value) OVER (ORDER BY at RANGE BETWEEN INTERVAL '2' SECOND PRECEDING AND CURRENT ROW) AS s FROM s;"
+    write(over, [(1, 1), (3, 2), (3, 4)])
+    result = headrace("compare", "x.cql", "-p", "headrace,flink,spark,coral8")
+    assert result.exit_code == 0
+    assert (
+        result.stdout.splitlines()[0] == "query query1: the same under all of these profiles, 3 rows; spark, coral8 cannot run it"
+    )
+    assert "under spark this script cannot run: spark cannot run OVER (..) (x.cql:2:15)" in result.stderr
+    assert [line["profiles"]["headrace"]["s"] for line in compared(headrace, "headrace,flink,spark")] == [1.0, 7.0, 7.0]
+    assert {line["profiles"]["spark"] for line in compared(headrace, "headrace,flink,spark")} == {"cannot"}
+    alone = headrace("compare", "x.cql", "-p", "flink,spark")
+    assert alone.exit_code == 2
+    assert "fewer than two of these profiles can run this script" in alone.stderr
+
+
 def test_a_script_without_a_query(local, headrace):
     write("SHOW STREAMS;", [])
     assert "there is no query to compare" in headrace("compare", "x.cql", "-p", "flink,spark").stderr

@@ -10,7 +10,7 @@ from headrace.errors import QueryError
 from headrace.plan.nodes import Filter
 from headrace.plan.profiles import Model, Settings, changed
 from headrace.plan.windows import EveryTime, RangeWindow, RowsWindow, UnboundedWindow
-from headrace.sql.bind_policy import in_order, looking
+from headrace.sql.bind_policy import ability_of, check_able, in_order, looking
 from headrace.sql.bind_select import event_window
 from headrace.sql.errors import Span, Text
 from headrace.sql.scope import Scope
@@ -64,6 +64,7 @@ class Written:
         if clause.predicate:
             node = Filter(node, scope.condition(clause.predicate, "WHERE"))
         batch = bind(self.batch_by, node.schema, "batch_by") if self.batch_by else None
+        check_able(text, self.settings, ability_of(clause.spec), clause.span)
         with text.at(clause.span):
             look = looking(clause, node, scope, self.settings, batch)
             if look is not None:

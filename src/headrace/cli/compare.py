@@ -20,6 +20,7 @@ from headrace.cli.show import Verbose
 from headrace.cli.side_by_side import Output, Row, Shown, as_json_lines, as_tables, side_by_side
 from headrace.errors import QueryError, unknown
 from headrace.plan.query import ConsoleSink, Emit, Query, Script
+from headrace.sql.errors import CannotRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,21 +80,39 @@ def compare(
                 "there is nothing to compare with one profile", hint="--profiles flink,oracle-cep, or --profiles all"
             )
         text, where = read(script)
-        scripts = {name: _under(text, where, name) for name in names}
-        if not scripts[names[0]].queries:
+        scripts, cannot = _able(text, where, names)
+        if scripts and not next(iter(scripts.values())).queries:
             raise QueryError("there is no query to compare", where=where, hint="add a SELECT")
+        for name, why in cannot.items():
+            say(f"under {name} this script cannot run: {why.message} ({why.where})")
+        if len(scripts) < 2:
+            raise QueryError("there is nothing to compare: fewer than two of these profiles can run this script")
         outputs, stopped = _run(scripts, quiet, verbose)
-        shown = [_shown(query, scripts, outputs, differences) for query in scripts[names[0]].queries]
-        (as_json_lines if form == "json" else as_tables)(shown)
+        shown = [_shown(query, scripts, outputs, differences) for query in next(iter(scripts.values())).queries]
+        (as_json_lines if form == "json" else as_tables)(shown, tuple(cannot))
         if stopped:
             say("stopped; these are the rows up to there")
             raise typer.Exit(INTERRUPTED)
+
+
+def _able(text: str, where: str, names: list[str]) -> tuple[dict[str, Script], dict[str, CannotRun]]:
+    """The script under every profile whose engine can run it, and why others cannot."""
+    scripts: dict[str, Script] = {}
+    cannot: dict[str, CannotRun] = {}
+    for name in names:
+        try:
+            scripts[name] = _under(text, where, name)
+        except CannotRun as error:
+            cannot[name] = error
+    return scripts, cannot
 
 
 def _under(text: str, where: str, name: str) -> Script:
     """The script under a profile, to be shown and not written."""
     try:
         found = parse(text, where, name)
+    except CannotRun:
+        raise
     except QueryError as error:
         error.message = f"under the profile {name}, {error.message}"
         raise

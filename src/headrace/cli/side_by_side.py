@@ -145,25 +145,29 @@ def _key(row: Row | None) -> Any:
     return None if row is None else json_text(row)
 
 
-def as_json_lines(shown: Iterable[Shown]) -> None:
-    """A line for each row of the comparison: query, whether it is the same for all, and the row of every profile."""
+def as_json_lines(shown: Iterable[Shown], cannot: tuple[str, ...] = ()) -> None:
+    """A line for each row of the comparison: query, whether it is the same for all that can run it, and the row of every profile.
+
+    A profile whose engine cannot run it has the word "cannot" in the place of a row.
+    """
     for query in shown:
         for line in query.lines:
             of = {
                 profile: None if row is None else dict(zip(query.columns, row, strict=True))
                 for profile, row in zip(query.profiles, line.rows, strict=True)
-            }
+            } | dict.fromkeys(cannot, "cannot")
             sys.stdout.write(json_text({"query": query.query, "same": line.same, "profiles": of}) + "\n")
     sys.stdout.flush()
 
 
-def as_tables(shown: Iterable[Shown]) -> None:
-    """A table for each query, with columns for each profile."""
+def as_tables(shown: Iterable[Shown], cannot: tuple[str, ...] = ()) -> None:
+    """A table for each query, with columns for each profile; those whose engines cannot run it are named."""
     console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
     for number, query in enumerate(shown):
         if number:
             console.print()
-        console.print(Text(f"query {query.query}: {_summary(query)}", style="bold cyan"))
+        unable = f"; {', '.join(cannot)} cannot run it" if cannot else ""
+        console.print(Text(f"query {query.query}: {_summary(query)}{unable}", style="bold cyan"))
         for line in table_lines(query):
             console.print(line)
 

@@ -28,12 +28,40 @@ class Policy(Enum):
     FILLED = "on non-empty"
 
 
+class Ability(Enum):
+    """What a query may need of the engine that runs it, as it is written."""
+
+    RANGE = "[RANGE ..]"  # our own: open below, without peers
+    LAG = "a window with a LAG"
+    ROWS = "[ROWS ..]"
+    UNBOUNDED = "[UNBOUNDED]"
+    OVER = "OVER (..)"
+    HOP = "[SIZE ..] of time"
+    JUMP = "[SIZE ..] of time with a longer EVERY"
+    SYSTEM = "windows of SYSTEM time"
+    COUNT = "[SIZE ..] of rows"
+    MIXED = "[SIZE ..] with size and slide of different kinds"
+    FIELD = "[SIZE ..] ON a field"
+    SESSION = "[SESSION ..]"
+    DELTA = "[DELTA ..]"
+    SPAN = "[LANDMARK ..] and [FIXED ..]"
+    JOIN = "joins of windows"
+    RECOGNIZE = "MATCH_RECOGNIZE"
+    PATTERN = "EVENT SEQ(..)"
+
+
+EVERYTHING = frozenset(Ability)
+A = Ability
+# The CQL of the thesis: what its engines share. Oracle CEP and StreamBase also measure windows on a field.
+CQL = frozenset({A.RANGE, A.ROWS, A.UNBOUNDED, A.HOP, A.JUMP, A.SYSTEM, A.COUNT, A.JOIN})
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How a query is executed.
 
     `origin` moves the times at which windows end; `open_above` makes them [l, u), which start where others end; `by_arrival` lets
-    rows be counted as they come.
+    rows be counted as they come. `engine` is whose abilities bound what can be asked.
     """
 
     model: Model = Model.TUPLE
@@ -41,15 +69,17 @@ class Settings:
     origin: int = 0
     by_arrival: bool = False
     open_above: bool = False
+    engine: str = "headrace"
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """An engine, and what sets it apart."""
+    """An engine, what sets it apart, and what it can run at all."""
 
     name: str
     settings: Settings
     words: str
+    can: frozenset[Ability] = EVERYTHING
 
 
 PROFILES = {
@@ -60,28 +90,34 @@ PROFILES = {
             "reacts to every event in the total order of time, and looks at windows (l, u] when the clock passes u",
         ),
         Profile(
-            "flink", Settings(by_arrival=True, open_above=True),
+            "flink", Settings(by_arrival=True, open_above=True, engine="flink"),
             "reacts to every event; windows are [l, u) and told at every slide, changed or not; rows are counted as they arrive",
+            frozenset({A.ROWS, A.UNBOUNDED, A.OVER, A.HOP, A.JUMP, A.SYSTEM, A.COUNT, A.SESSION, A.RECOGNIZE}),
         ),
         Profile(
-            "oracle-cep", Settings(Model.TIME, Policy.CHANGE),
+            "oracle-cep", Settings(Model.TIME, Policy.CHANGE, engine="oracle-cep"),
             "reacts when time moves on and sees all events of one time together; tells a window when its content has changed",
+            CQL | {A.FIELD, A.RECOGNIZE},
         ),
         Profile(
-            "coral8", Settings(Model.BATCH, Policy.CHANGE),
+            "coral8", Settings(Model.BATCH, Policy.CHANGE, engine="coral8"),
             "reacts to every batch (without BATCH BY each event is one); tells a window when its content has changed",
+            CQL,
         ),
         Profile(
-            "stream", Settings(Model.TIME, Policy.CHANGE),
+            "stream", Settings(Model.TIME, Policy.CHANGE, engine="stream"),
             "Stanford's prototype of CQL: as oracle-cep; the last of several events of one time is the one that counts",
+            CQL,
         ),
         Profile(
-            "streambase", Settings(report=Policy.CLOSE, by_arrival=True),
+            "streambase", Settings(report=Policy.CLOSE, by_arrival=True, engine="streambase"),
             "reacts to every event as it arrives; tells a window when it closes, if it is not empty",
+            CQL | {A.FIELD},
         ),
         Profile(
-            "spark", Settings(open_above=True),
+            "spark", Settings(open_above=True, engine="spark"),
             "Structured Streaming: windows are [l, u) by event time; it has windows of time only, none of rows",
+            frozenset({A.HOP, A.SESSION}),
         ),
     )
 }  # fmt: skip
@@ -92,6 +128,14 @@ def profile(name: str) -> Profile:
     if name.lower() not in PROFILES:
         raise QueryError(unknown("profile", name, PROFILES))
     return PROFILES[name.lower()]
+
+
+def unable(settings: Settings, needs: Ability) -> str | None:
+    """Why the engine of a profile cannot run what needs this; None if it can."""
+    engine = PROFILES[settings.engine]
+    if needs in engine.can:
+        return None
+    return f"{engine.name} cannot run {needs.value}"
 
 
 def changed(settings: Settings, key: str, value: str, micros: int | None = None) -> Settings:

@@ -11,7 +11,7 @@ from headrace.errors import QueryError
 from headrace.plan.arrival import application_time, by_arrival
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import base_streams
-from headrace.plan.profiles import Model, Policy, Settings, changed
+from headrace.plan.profiles import PROFILES, Ability, Model, Policy, Settings, changed, unable
 from headrace.plan.schema import Field, Schema
 from headrace.plan.windows import (
     ONCE,
@@ -30,6 +30,7 @@ from headrace.plan.windows import (
     UntilWindow,
     starting,
 )
+from headrace.sql.errors import CannotRun
 from headrace.sql.scope import Scope
 from headrace.sql.syntax import DeltaSpec, RangeSpec, RowsSpec, Scalar, SessionSpec, SizeSpec, SpanSpec
 from headrace.sql.windows import instant_of
@@ -37,6 +38,7 @@ from headrace.sql.windows import instant_of
 if TYPE_CHECKING:
     from headrace.plan.nodes import Node
     from headrace.plan.windows import LookedAt, Trigger
+    from headrace.sql.errors import Span, Text
     from headrace.sql.syntax import Amount, Select, WindowClause, WindowSpec
 
 _FIRST = "__first_"  # in front of the columns of the first row of a window, while names are looked up
@@ -66,6 +68,49 @@ def settings_of(select: Select, scope: Scope, default: Settings) -> Settings:
     if select.batch_by is not None and found.model is not Model.BATCH:
         return changed(found, "model", "batch")
     return found
+
+
+def check_able(text: Text, settings: Settings, needs: Ability, span: Span) -> None:
+    """Refuse what the engine of a profile cannot run: it would have no such answer."""
+    why = unable(settings, needs)
+    if why is not None:
+        can = ", ".join(a.value for a in Ability if a in PROFILES[settings.engine].can)
+        hint = f"it has {can}; leave the profile out, or give this query one of its own, WITH (profile = ..)"
+        raise CannotRun(why, text, span, hint=hint)
+
+
+def ability_of(spec: WindowSpec) -> Ability:
+    """What a window in square brackets needs of an engine."""
+    match spec:
+        case RangeSpec(system=True):
+            return Ability.SYSTEM
+        case RangeSpec(lag=lag):
+            return Ability.LAG if lag else Ability.RANGE
+        case RowsSpec():
+            return Ability.ROWS
+        case SessionSpec():
+            return Ability.SESSION
+        case DeltaSpec():
+            return Ability.DELTA
+        case SpanSpec():
+            return Ability.SPAN
+        case SizeSpec():
+            return _ability_of_size(spec)
+    return Ability.UNBOUNDED
+
+
+def _ability_of_size(spec: SizeSpec) -> Ability:
+    size, every = spec.size, spec.every
+    if (size.unit, size.system) != (every.unit, every.system):
+        return Ability.MIXED
+    match size.unit:
+        case "rows":
+            return Ability.COUNT
+        case "field":
+            return Ability.FIELD
+    if spec.lag or size.system:
+        return Ability.LAG if spec.lag else Ability.SYSTEM
+    return Ability.JUMP if every.value > size.value else Ability.HOP
 
 
 def check_used(select: Select, look: Looking | None, spec: WindowSpec | None, scope: Scope) -> None:

@@ -9,10 +9,11 @@ from sqlglot import exp
 
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Late, Node, Rejected, Scan, WindowAggregate, base_stream, in_arrival_order
+from headrace.plan.profiles import Ability
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
 from headrace.sql.bind_join import bind_join
 from headrace.sql.bind_pattern import bind_event
-from headrace.sql.bind_policy import check_used, in_order, looking, settings_of
+from headrace.sql.bind_policy import ability_of, check_able, check_used, in_order, looking, settings_of
 from headrace.sql.bind_recognize import bind_recognize
 from headrace.sql.bind_relation import HINT as LOOKS_HINT
 from headrace.sql.bind_relation import leaving, to_stream
@@ -48,6 +49,12 @@ def bind_select(select: Select, catalog: Catalog) -> Node:
         span = clause.span if clause else select.source.span
         raise scope.text.error("late and rejected rows stand in the order of arrival, which has no windows", span)
     settings = settings_of(select, scope, catalog.settings)
+    if isinstance(select.source, Joined):
+        check_able(scope.text, settings, Ability.JOIN, select.source.span)
+    elif over is not None:
+        check_able(scope.text, settings, Ability.OVER, over)
+    elif clause is not None:
+        check_able(scope.text, settings, ability_of(clause.spec), clause.span)
     if select.batch_by and clause is None:
         raise scope.text.error(
             "BATCH BY says when a window is looked at, and there is none", select.batch_by.span, hint=WINDOW_HINT
@@ -81,12 +88,14 @@ def _relation(source: From, catalog: Catalog) -> Node:
         case Event():
             return bind_pattern(source.relation, catalog)
         case Recognize():
+            check_able(catalog.text, catalog.settings, Ability.RECOGNIZE, source.relation.span)
             return bind_recognize(source.relation, catalog, _relation)
     return _named(source.relation, catalog)
 
 
 def bind_pattern(event: Event, catalog: Catalog) -> Node:
     """The plan of an EVENT, without its sink."""
+    check_able(catalog.text, catalog.settings, Ability.PATTERN, event.span)
     return bind_event(event, catalog, _relation)
 
 

@@ -99,6 +99,10 @@ class SqlError(QueryError):
         return f"{self.where}: {self.message}\n{self.underlined}{hint}"
 
 
+class CannotRun(SqlError):
+    """The engine that a profile is named after could not run this at all, so there is no answer as it would give it."""
+
+
 def one_of(words: Iterable[str]) -> str:
     """`A, B or C`."""
     names = list(dict.fromkeys(words))
