@@ -1,14 +1,14 @@
 # Everything here sets itself up: `make demo` and `make test` are the only commands a fresh machine needs.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
+# Where this is set, each of the many processes of a run would compile our sources anew.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help setup demo test lint format bench clean distclean
 
 VENV  := .venv
 BIN   := $(VENV)/bin
 STAMP := $(VENV)/.headrace-setup
 RUN   := scripts/with-java.sh
-# What needs no Spark runs beside what does (see tests/conftest.py).
-BESIDE := -n 2 --dist loadgroup --no-loadscope-reorder
 
 help: ## Show this help
 	@echo "Headrace: exact continuous queries over streams that arrive out of order."
@@ -25,7 +25,7 @@ demo: $(STAMP) ## Catch a card fraud that hopping windows miss; leaves a picture
 	@$(RUN) $(BIN)/headrace demo
 
 test: lint ## All checks: ruff, mypy, and every test
-	$(RUN) $(BIN)/pytest $(BESIDE) $(ARGS)
+	scripts/test.sh $(ARGS)
 
 lint: $(STAMP) ## ruff and mypy only
 	$(BIN)/ruff check .

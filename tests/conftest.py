@@ -14,20 +14,11 @@ settings.register_profile("deep", max_examples=5_000, deadline=None, suppress_he
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at the groups
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Whatever asks for Spark is marked so: `pytest -m "not spark"` needs no Java.
-
-    Beside each other (`make test`), the tests of the shared session go to one process, first, and the others by file to whichever
-    is free: one session is enough, and what a file has prepared is prepared once.
-    """
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever asks for Spark is marked so: `pytest -m "not spark"` needs no Java, and `make test` runs it beside the rest."""
     for item in items:
-        shared = "spark" in getattr(item, "fixturenames", ())
-        if shared:
+        if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-        item.add_marker(pytest.mark.xdist_group("spark" if shared else str(item.path.relative_to(config.rootpath))))
-    if config.getoption("dist", "no") != "no":
-        items.sort(key=lambda item: item.get_closest_marker("spark") is None)
 
 
 @pytest.fixture(scope="session")
