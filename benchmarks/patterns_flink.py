@@ -44,8 +44,6 @@ __all__ = ["MATCHES_PER_EVENT", "run"]
 READS = "spark, rows read and handed to Python"
 CHECKED_ROWS, QUICK_ROWS = 100_000, 4_000
 FASTER_THAN_FLINK = 5.0
-FILES = 10
-LONG, SHORT = 5, 1  # files in a micro-batch
 WARM, COLD = "warm", "cold"
 
 
@@ -56,16 +54,29 @@ class Size:
     rows: int
     checked: int
     rounds: int
-    quick: bool
+    files: int = 10
+    batches: tuple[int, int] = (5, 1)  # files in a long micro-batch, and in a short one
+    quick: bool = False
 
     def spec(self, question: Question) -> Payments:
-        return stream(self.rows, FILES, question.late)
+        return stream(self.rows, self.files, question.late)
+
+    def timed(self, asked: list[Question]) -> list[Question]:
+        """The questions that are timed; quickly, the first. The matches of all of them are looked at."""
+        return asked[:1] if self.quick else asked
+
+    @property
+    def whos(self) -> list[str]:
+        return [f"{self.files // n} batches" for n in self.batches]
+
+    def name(self, question: Question, files: int) -> str:
+        return f"headrace, {question.name}, {self.files // files} batches"
 
     @staticmethod
     def of(options: argparse.Namespace) -> Size:
         if options.quick:
-            return Size(QUICK_ROWS, QUICK_ROWS, 1, True)
-        return Size(options.flink_rows, CHECKED_ROWS, options.rounds, False)
+            return Size(QUICK_ROWS, QUICK_ROWS, 1, files=2, batches=(2, 1), quick=True)
+        return Size(options.flink_rows, CHECKED_ROWS, options.rounds)
 
 
 class Progress:
@@ -81,22 +92,31 @@ class Progress:
         if key not in self.found:
             result = measure()
             self.found[key] = {"name": result.name, "rows": result.rows, "seconds": result.seconds, "details": result.details}
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.write_text(json.dumps({"about": self.about, "found": self.found}, indent=2) + "\n", encoding="utf-8")
+            self._write()
         return Result(**self.found[key])
+
+    def note(self, key: str) -> None:
+        """That something was seen to be right."""
+        self.found[key] = {}
+        self._write()
+
+    def _write(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(json.dumps({"about": self.about, "found": self.found}, indent=2) + "\n", encoding="utf-8")
 
 
 def run(log: command.Log, options: argparse.Namespace) -> tuple[list[Result], list[Target], list[Table]]:
     """Both engines in one run, question by question."""
     size = Size.of(options)
     rates = options.matches[:1] if options.quick else options.matches
-    asked = questions(stream(size.rows, FILES), rates)
+    asked = questions(stream(size.rows, size.files), rates)
     about = {"rows": size.rows, "rounds": size.rounds, "questions": [repr(q) for q in asked]}
     progress = Progress(command.file_for(options, "json").with_name("patterns-flink-runs.json"), about, options.resume)
     results = headrace(log, progress, size, asked)
     if not options.no_flink:
         results += flink(log, progress, size, asked)
-    return results, targets(results, asked), [shown(results, asked, size)]
+    timed = size.timed(asked)
+    return results, targets(results, timed, size), [shown(results, timed, size)]
 
 
 def headrace(log: command.Log, progress: Progress, size: Size, asked: list[Question]) -> list[Result]:
@@ -104,9 +124,9 @@ def headrace(log: command.Log, progress: Progress, size: Size, asked: list[Quest
 
     Behind them stands what nothing in Python on Spark can exceed: how fast rows are read and handed over.
     """
-    plan = [(question, files) for files in (LONG, SHORT) for question in asked]
-    cold = [progress.get(f"cold {name_of(q, f)}", partial(ask_cold, log, size, q, f)) for q, f in plan]
-    keys = [*(f"warm {name_of(q, f)}" for q, f in plan), READS]
+    plan = [(question, files) for files in size.batches for question in size.timed(asked)]
+    cold = [progress.get(f"cold {size.name(q, f)}", partial(ask_cold, log, size, q, f)) for q, f in plan]
+    keys = [*(f"warm {size.name(q, f)}" for q, f in plan), READS]
     if any(key not in progress.found for key in keys):
         for key, result in zip(keys, warm_runs(log, size, asked, plan), strict=True):
             progress.get(key, lambda result=result: result)  # type: ignore[misc]
@@ -119,8 +139,9 @@ def warm_runs(log: command.Log, size: Size, asked: list[Question], plan: list[tu
     for question in asked:
         few = stream(size.checked, 2, question.late)
         check("Headrace", question, few, standing(spark, question, question.headrace(ensure(few, command.DATA))))
-    runs = [(size.spec(q), partial(ask, q, files)) for q, files in plan]
-    *found, reads = in_turn(log, spark, [*runs, (stream(size.rows, FILES), only_read)], size.rounds, size.quick)
+    runs = [(size.spec(q), partial(ask, size, q, files)) for q, files in plan]
+    reading = partial(only_read, size.batches[0])
+    *found, reads = in_turn(log, spark, [*runs, (stream(size.rows, size.files), reading)], size.rounds, size.quick)
     spark.stop()
     labelled = [labelled_as(WARM, r, size, q) for r, (q, _) in zip(found, plan, strict=True)]
     return [*labelled, reads]
@@ -130,24 +151,24 @@ def ask_cold(log: command.Log, size: Size, question: Question, files: int) -> Re
     """The first query of a new process, and so of a new JVM; quickly, of this one."""
     data = ensure(size.spec(question), command.DATA)
     if size.quick:
-        result = first_query(question, files, data)
+        result = first_query(size, question, files, data)
     else:
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-            result = pool.submit(first_query, question, files, data).result()
+            result = pool.submit(first_query, size, question, files, data).result()
     log.say(f"{result.name}, cold: {result.events_per_second:,.0f} events/s")
     return labelled_as(COLD, result, size, question)
 
 
-def first_query(question: Question, files: int, data: Path) -> Result:
+def first_query(size: Size, question: Question, files: int, data: Path) -> Result:
     spark = engine.session()
-    result = ask(question, files, spark, data)
+    result = ask(size, question, files, spark, data)
     spark.stop()
     return result
 
 
-def only_read(spark: SparkSession, data: Path) -> Result:
+def only_read(files: int, spark: SparkSession, data: Path) -> Result:
     """The columns that the questions need, looked at by nobody."""
-    needed = payments_stream(spark, data, LONG).select("id", "card", "amount", "at")
+    needed = payments_stream(spark, data, files).select("id", "card", "amount", "at")
     return run_to_end(READS, needed.mapInArrow(drop, "id BIGINT"), "append")
 
 
@@ -157,14 +178,10 @@ def drop(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     return iter(())
 
 
-def name_of(question: Question, files: int) -> str:
-    return f"headrace, {question.name}, {FILES // files} batches"
-
-
-def ask(question: Question, files: int, spark: SparkSession, data: Path) -> Result:
+def ask(size: Size, question: Question, files: int, spark: SparkSession, data: Path) -> Result:
     """One question, from start to end."""
     frame = engine.results(spark, question.headrace(data), files=files)
-    return run_to_end(name_of(question, files), frame, "append", files=files)
+    return run_to_end(size.name(question, files), frame, "append", batches_of=f"{size.files // files} batches")
 
 
 def standing(spark: SparkSession, question: Question, sql: str) -> np.ndarray:
@@ -186,6 +203,11 @@ def flink(log: command.Log, progress: Progress, size: Size, asked: list[Question
         env = flink_env.ensure()
         out = []
         for question in asked:
+            seen = f"flink's matches, {question.name}"
+            if seen not in progress.found:
+                check_flink(env, size, question)
+                progress.note(seen)
+        for question in size.timed(asked):
             both = progress.get(f"flink {question.name}", partial(flink_once, log, env, size, question))
             warm = [float(s) for s in both.details["warm_seconds"]]
             out.append(labelled_as(COLD, both, size, question))
@@ -196,12 +218,16 @@ def flink(log: command.Log, progress: Progress, size: Size, asked: list[Question
         return []
 
 
-def flink_once(log: command.Log, env: flink_env.FlinkEnv, size: Size, question: Question) -> Result:
-    """First on few rows with results kept, which are held against those by hand."""
+def check_flink(env: flink_env.FlinkEnv, size: Size, question: Question) -> None:
+    """On few rows with results kept, which are held against those by hand."""
     few = stream(size.checked, 2, question.late)
     with tempfile.TemporaryDirectory(prefix="flink-matches-") as output:
         flink_env.run(env, "flink_match.py", flink_arguments(few, question) | {"output": output})
         check("Flink", question, few, written(Path(output), question))
+
+
+def flink_once(log: command.Log, env: flink_env.FlinkEnv, size: Size, question: Question) -> Result:
+    """Twice in one JVM: cold, and warm."""
     printed = flink_env.run(env, "flink_match.py", flink_arguments(size.spec(question), question) | {"repeat": 2}, timeout=3600.0)
     result = report.from_flink(f"flink, {question.name}", printed)
     log.say(f"{result.name}: cold {result.seconds:.1f} s, warm {result.details['warm_seconds']}")
@@ -235,18 +261,17 @@ def rates(results: list[Result], question: Question) -> dict[tuple[str, str], fl
     out = {}
     for r in results:
         if r.details.get("asked") == question.name:
-            who = "flink" if r.name.startswith("flink") else f"{FILES // r.details['files']} batches"
-            out[r.details["state"], who] = r.events_per_second
+            out[r.details["state"], r.details.get("batches_of", "flink")] = r.events_per_second
     return out
 
 
-def targets(results: list[Result], asked: list[Question]) -> list[Target]:
+def targets(results: list[Result], asked: list[Question], size: Size) -> list[Target]:
     """Warm against warm and cold against cold, in long micro-batches and in short ones."""
     out = []
     for question in asked:
         rate = rates(results, question)
         for state in (WARM, COLD):
-            for who in (f"{FILES // files} batches" for files in (LONG, SHORT)):
+            for who in size.whos:
                 if (state, "flink") in rate:
                     faster = rate[state, who] / rate[state, "flink"]
                     out.append(
@@ -258,7 +283,7 @@ def targets(results: list[Result], asked: list[Question]) -> list[Target]:
 def shown(results: list[Result], asked: list[Question], size: Size) -> Table:
     out = Table(title=f"payments of a card within 60 minutes; {size.rows:,} payments, {size.rows // 100:,} cards; events/s")
     out.add_column("")
-    whos = [f"{FILES // files} batches" for files in (LONG, SHORT)]
+    whos = size.whos
     for heading in ("matches", "", "Flink", *(h for who in whos for h in (who, "Headrace is"))):
         out.add_column(heading, justify="right")
     for question in asked:
@@ -272,5 +297,5 @@ def shown(results: list[Result], asked: list[Question], size: Size) -> Table:
             name = (question.name, f"{matches:,}") if state == WARM else ("", "")
             out.add_row(*name, state, f"{rival:,.0f}" if rival else "", *cells, end_section=state == COLD)
     reads = next(r for r in results if r.name == READS)
-    out.caption = f"{READS}: {reads.events_per_second:,.0f} events/s in {FILES // LONG} batches"
+    out.caption = f"{READS}: {reads.events_per_second:,.0f} events/s in {whos[0]}"
     return out
