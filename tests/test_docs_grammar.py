@@ -274,8 +274,8 @@ def test_sentences_are_not_refused_for_their_grammar():
 
 def test_every_word_stands_in_a_sentence_that_is_taken():
     """Also those behind which the parser would find something wrong, if it were taken for something else before."""
-    # Two sides, a setting and a window, or two expressions that are times, are not made up by chance; the examples have all of these.
-    shown = {"join": EXAMPLES, "select": EXAMPLES, "setting": EXAMPLES.upper(), "clause": "PUNCTUATED BY"}
+    # Two sides, a setting and a window, or two times, that fit together are not made up by chance; the examples have all these.
+    shown = {"join": EXAMPLES, "select": EXAMPLES, "setting": EXAMPLES + EXAMPLES.upper(), "clause": "PUNCTUATED BY"}
     assert shown["clause"] in EXAMPLES
     # Which symbols go together is told by their conditions.
     left = {word: None for word in words() if word.rule != "rows_of" and word.text not in shown.get(word.rule, "")}
