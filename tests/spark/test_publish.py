@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headrace.errors import OutputError, StateError
+from headrace.spark import publish as publishing
 from headrace.spark.checkpoint import Checkpoint
 from headrace.spark.lock import Lock
 from headrace.spark.publish import begin, finish, publish
@@ -78,6 +79,17 @@ def dying(monkeypatch, rng: Random):
         out.write(data)
 
     monkeypatch.setattr("shutil.copyfileobj", half)
+    whole = publishing._store
+
+    def half_a_note(target, note):
+        left[0] -= 1
+        if left[0] < 0:
+            with open(publishing._note(target), "a") as file:
+                file.write('{"batch": 7')
+            raise Died
+        whole(target, note)
+
+    monkeypatch.setattr(publishing, "_store", half_a_note)
 
 
 def read(target: Target) -> list[str]:
@@ -119,6 +131,16 @@ def test_every_batch_is_there_once_whenever_the_writer_dies(tmp_path, monkeypatc
     assert died > 5
     numbers = [int(line.split(",")[1]) if kind == "csv" else int(line.split('"a": ')[1].split(",")[0]) for line in read(target)]
     assert numbers == list(range(120))
+
+
+def test_notes_do_not_grow_for_ever(tmp_path):
+    target = target_at(tmp_path / "out.csv", "csv", single=True)
+    claim([target], facts_of(), overwrite=False)
+    begin(target)
+    for batch in range(1000):
+        publishing._store(target, {"batch": batch, "from": 10 * batch, "length": 10 * batch + 10})
+        assert os.path.getsize(publishing._note(target)) < 2 * publishing.MOST_NOTES
+    assert publishing._load(target)["batch"] == 999
 
 
 def test_a_file_that_is_followed_is_not_touched_by_a_batch_that_is_tried_again(tmp_path):

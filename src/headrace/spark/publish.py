@@ -21,8 +21,9 @@ from headrace.spark.signs import STAGING, home, signed_by
 if TYPE_CHECKING:
     from headrace.spark.sink import Target
 
-LENGTH = "length.json"
+LENGTH = "lengths.jsonl"
 PARTS = "parts"
+MOST_NOTES = 1 << 14  # bytes
 
 
 def staging(target: Target) -> str:
@@ -108,7 +109,8 @@ def _append(target: Target, files: list[str], batch: int) -> None:
         if batch == note["batch"] and size == note["length"] and _same(out, start, files):
             end = size  # tried again after it was written: who follows the file sees nothing of it
         else:
-            out.truncate(start)
+            if size > start:
+                out.truncate(start)
             out.seek(start)
             for path in files:
                 with open(path, "rb") as part:
@@ -144,16 +146,26 @@ def _note(target: Target) -> str:
 
 
 def _load(target: Target) -> dict[str, int]:
+    """The last note that is whole."""
     with open(_note(target), encoding="utf-8") as file:
-        found: dict[str, int] = json.load(file)
+        found: dict[str, int] = json.loads(file.read().rpartition("\n")[0].rpartition("\n")[2])
     return found
 
 
 def _store(target: Target, note: dict[str, int]) -> None:
-    hidden = _note(target) + ".tmp"
-    with open(hidden, "w", encoding="utf-8") as file:
-        json.dump(note, file)
-    os.replace(hidden, _note(target))
+    """One more line: a rename for every batch would have the file system write at once. Now and then a new file, of one line."""
+    path, line = _note(target), json.dumps(note) + "\n"
+    size = os.path.getsize(path) if os.path.exists(path) else 0
+    if 0 < size < MOST_NOTES:
+        with open(path, "r+", encoding="utf-8") as file:
+            whole = file.read().rpartition("\n")[0]
+            file.seek(len(whole) + 1)  # over what a kill left of the last
+            file.truncate()
+            file.write(line)
+        return
+    with open(path + ".tmp", "w", encoding="utf-8") as file:
+        file.write(line)
+    os.replace(path + ".tmp", path)
 
 
 def finish(target: Target, schema: pa.Schema) -> None:
