@@ -6,6 +6,7 @@ import json
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from headrace.errors import StateError
@@ -13,11 +14,16 @@ from headrace.files.following import Kind
 from headrace.notices import HeadraceWarning
 from headrace.plan.schema import Schema
 from headrace.plan.stream import FileSource, Stream
+from headrace.runtime.pack import segments_of
 from headrace.spark.checkpoint import Checkpoint
 from headrace.spark.consumed import Consumed
 from headrace.spark.following import FileSpool, followed
 from headrace.spark.growth import refuse_changed, tell_changed
+from headrace.spark.pack import Numbering, Packing, _placed
+from headrace.spark.rejects import Words
+from headrace.spark.sources import TIME
 from headrace.spark.storage import LOCAL
+from headrace.stages.program import Disorder
 
 
 class FakeSpark:
@@ -167,3 +173,22 @@ def test_what_changed_while_it_was_read_is_told(tmp_path, recwarn):
     assert "had 2 bytes when the run began, and 4 when it ended" in str(recwarn.pop(HeadraceWarning).message)
     with pytest.raises(StateError, match="had 2 bytes when this run began, and has 4 now"):
         refuse_changed(facts, streams)
+
+
+def judged(places: str, high: list[int], low: list[int], ts: list[int]) -> tuple[list[tuple[int, int]], int]:
+    """The runs of rows that a task sees, and how many rows it takes to be late."""
+    columns = {"_high": pa.array(high, pa.int64()), "_low": pa.array(low, pa.int64()), TIME: pa.array(ts, pa.int64())}
+    batch, numbering = pa.RecordBatch.from_pydict(columns), Numbering(places)
+    found = numbering.place(batch)
+    disorder = Disorder(1, single_partition=True)
+    packing = Packing("p", disorder, places, (), (), 0, Words((), Schema.of(id="INT")))
+    segments, behind = segments_of(_placed(packing, numbering, batch, *found, 0, found), disorder)
+    return [segment.place for segment in segments], int(behind.sum())
+
+
+def test_parts_of_a_file_that_come_out_of_order_are_runs_of_their_own():
+    """Spark packs the larger chunk first; rows of the earlier one are not late because of that."""
+    high, ts = [7] * 5 + [8], [40, 50, 60, 10, 20, 70]
+    assert judged("rows", high, [300, 310, 320, 100, 110, 5], ts) == ([(7, 300), (7, 100), (8, 5)], 0)
+    assert judged("lines", high, [300, 300, 300, 100, 100, 5], ts) == ([(7, 300), (7, 100), (8, 5)], 0)
+    assert judged("rows", [7] * 5, [1, 2, 3, 4, 5], [40, 50, 60, 10, 20]) == ([(7, 1)], 2)  # one run that is out of order
