@@ -19,6 +19,8 @@ class FileSource:
     path: str
     format: str = "csv"  # csv | json | parquet | auto: what is in the files says
     delimiter: str = ","
+    headed: bool | None = None  # whether the files of CSV have headers, if that is known
+    spooled: bool = False  # files of our own, which are what they should be and not looked at
 
     def __post_init__(self) -> None:
         """Only formats that can be read."""

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from headrace.files.cuts import LINE, TEXT, Reading
 from headrace.files.listing import existing
 from headrace.files.opening import has_scheme, remote
-from headrace.files.survey import survey
+from headrace.files.survey import Survey, survey
 from headrace.plan.stream import FileSource
 from headrace.spark.rows import Rows
 from headrace.spark.texts import misfits, read_texts, typed
@@ -31,7 +31,7 @@ NANOSECONDS = "spark.sql.legacy.parquet.nanosAsLong"
 
 def read_files(spark: SparkSession, stream: Stream, source: FileSource, *, streaming: bool, options: dict[str, str]) -> Rows:
     """The declared columns of every row of a file source, its place, and why it cannot be read."""
-    found = survey(stream, source)
+    found = Survey(source.format, (), source.headed) if source.spooled else survey(stream, source)
     if found.format == "parquet":
         return _parquet(spark, stream, source, found.nanoseconds, streaming=streaming, options=options)
     listed = _load(spark, stream, source, "binaryFile", FILES, streaming=streaming, options=options)
@@ -43,11 +43,14 @@ def read_files(spark: SparkSession, stream: Stream, source: FileSource, *, strea
 
 def settled(lowered: Lowered) -> Lowered:
     """The script with what its files are looked up, where nothing says it: before they are copied, or Spark reads them."""
-    streams = (
-        replace(s, source=replace(s.source, format=survey(s, s.source).format)) if isinstance(s.source, FileSource) else s
-        for s in lowered.streams
-    )
-    return replace(lowered, streams=tuple(streams))
+
+    def looked_at(stream: Stream) -> Stream:
+        if not isinstance(stream.source, FileSource):
+            return stream
+        found = survey(stream, stream.source)
+        return replace(stream, source=replace(stream.source, format=found.format, headed=found.headed))
+
+    return replace(lowered, streams=tuple(map(looked_at, lowered.streams)))
 
 
 def _load(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.files.following import Follower, Kind
@@ -87,7 +88,7 @@ def followed(
     if known or (text and not begun):
         kind = Kind("json") if format == "json" else _csv(stream, source)
         spool = FileSpool(storage, folder, stream.rows_of, path, kind, join(checkpoint, "spark"), follow=follow)
-        return FileSource(folder, format, source.delimiter), spool
+        return replace(source, path=folder, format=format, spooled=True), spool
     why = f"{format} files are read whole, once"
     if text:
         why = "this checkpoint was begun without --follow, and its files are read whole, once"

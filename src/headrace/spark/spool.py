@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from headrace.errors import HeadraceError, SourceError
+from headrace.files.headers import layout_of
 from headrace.generate import SCHEMAS, events, parse_options
 from headrace.plan.stream import FileSource, GenerateSource, HostSource, Source, Stream
 from headrace.spark.failures import Places, explain_failure
@@ -79,7 +80,7 @@ class SocketSpool(Spool):
 
     def __init__(self, folder: str, stream: Stream, source: HostSource, *, follow: bool) -> None:
         """Connect and read."""
-        self.source, self.follow = source, follow
+        self.source, self.follow, self.schema = source, follow, stream.schema
         super().__init__(folder, stream.rows_of)
 
     def run(self) -> None:
@@ -102,6 +103,7 @@ class SocketSpool(Spool):
 
     def _read(self, connection: socket.socket) -> None:
         connection.settimeout(FLUSH_S)
+        self._header: bytes | None = None  # what a connection begins with is known when its first lines are there
         rest, due = b"", time.monotonic() + FLUSH_S
         while not self._stop.is_set():
             try:
@@ -120,8 +122,13 @@ class SocketSpool(Spool):
         lines, newline, rest = data.rpartition(b"\n")
         if not newline:
             return data
-        number = self.next_number()
-        self.publish(lines + b"\n", number, "txt")
+        whole = lines + b"\n"
+        if self._header is None:
+            layout = layout_of(whole, self.source.delimiter, self.schema) if self.source.format == "csv" else None
+            self._header = whole[: layout.skip] if layout is not None and layout.headed else b""
+        else:  # every file is read by its own header
+            whole = self._header + whole
+        self.publish(whole, self.next_number(), "txt")
         return rest
 
 
@@ -172,10 +179,10 @@ def spooled(
         match stream.source:
             case HostSource() as source:
                 spools.append(SocketSpool(folder, stream, source, follow=follow))
-                sources[stream.rows_of] = FileSource(folder, source.format, source.delimiter)
+                sources[stream.rows_of] = FileSource(folder, source.format, source.delimiter, spooled=True)
             case GenerateSource() as source:
                 spools.append(GeneratorSpool(folder, stream, source, follow=follow))
-                sources[stream.rows_of] = FileSource(folder, "parquet")
+                sources[stream.rows_of] = FileSource(folder, "parquet", spooled=True)
             case FileSource() as source:
                 sources[stream.rows_of], spool = followed(stream, source, checkpoint, storage, sizes, follow=follow)
                 spools += [spool] if spool is not None else []
