@@ -150,7 +150,9 @@ def test_late_and_rejected_rows_are_streams_in_arrival_order():
         ("a", from_micros(3)), ("a", from_micros(4)), ("c", from_micros(2)),
     ]  # fmt: skip
     rejected = Query("rejected", Rejected(STREAM))
-    assert [row[1:] for _, row in changes_after_each_batch(rejected, batches)[-1]] == [("the timestamp at is NULL", "s", "0:3")]
+    assert [row[1:] for _, row in changes_after_each_batch(rejected, batches)[-1]] == [
+        ("the timestamp at is NULL", "s", "0:3", None, None)
+    ]
 
 
 @pytest.mark.parametrize("seed", range(6))
