@@ -194,12 +194,17 @@ def _longer(runs: Sequence[Run]) -> Departure:
     )  # fmt: skip
 
 
+def _by(late: float, early: float) -> float:
+    """How many times as long; nothing is said of a few events of which none had to wait, as in the quick form."""
+    return late / early if early else float("nan")
+
+
 def _gaps(runs: Sequence[Run]) -> Departure:
     def read(seen: Seen) -> Verdict:
         rows, growth = [], {}
         for low, high in zip(runs[::2], runs[1::2], strict=True):
             told = [_waits_of(r, seen[r]) for r in (low, high)]
-            growth[low.pog, low.pog_share] = [b / a for a, b in zip(*told, strict=True)]
+            growth[low.pog, low.pog_share] = [_by(b, a) for a, b in zip(*told, strict=True)]
             kind = "after the largest delay" if low.pog == "delay" else "that know what is under way"
             values = [number(told[at][which]) for which in (0, 1) for at in (0, 1)]
             rows.append([f"{kind}, {low.pog_share:.0%}", *values])
@@ -228,7 +233,7 @@ def _completed(runs: Sequence[Run]) -> Departure:
             told = _waits_of(r, seen[r])
             sides.append(told)
             rows.append(cells(r.positive_share * 100, *told[1:3], told[3] * 100))
-        flat = sides[-1][1] / sides[0][1]
+        flat = _by(sides[-1][1], sides[0][1])
         why = (
             f"Results that an event in time completes wait {flat:.2f} x at 50% of what they wait at 10%; those that a late one "
             f"completes {sides[-1][2]:.1f} units, and they go from {sides[0][3]:.0%} to {sides[-1][3]:.0%} of all."
