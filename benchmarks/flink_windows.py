@@ -61,13 +61,13 @@ def windowed(name: str, window: str, flink: str) -> Asked:
 
 
 def framed(name: str, partition: str, frame: str, flink_frame: str) -> Asked:
-    """OVER: one row for each event."""
+    """OVER: one row for each event after 1970. Flink's OVER with RANGE takes others for late, and drops them."""
     ours = ", ".join(f"{call} OVER ({partition}ORDER BY at {frame}) AS {name}" for name, call in CALLS.items())
     theirs = ", ".join(f"{call} OVER ({partition}ORDER BY ts {flink_frame}) AS {name}{name}" for name, call in CALLS.items())
     return Asked(
         name,
-        f"SELECT card, id, id + 1 AS next, {ours} FROM s",
-        f"SELECT {{number}} AS number, card, CAST(id AS STRING) AS l, CAST(id + 1 AS STRING) AS u, {theirs} FROM s",
+        f"SELECT card, id, id + 1 AS next, {ours} FROM s WHERE at > TIMESTAMP '1970-01-01 00:00:00Z'",
+        f"SELECT {{number}} AS number, card, CAST(id AS STRING) AS l, CAST(id + 1 AS STRING) AS u, {theirs} FROM s WHERE ms > 0",
     )
 
 
