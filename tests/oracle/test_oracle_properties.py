@@ -4,21 +4,26 @@ from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import settings
 
 from headrace.oracle.evaluate import expected_after_each_batch
 from headrace.plan.query import Emit
+from headrace.testing.reach import hold
 from headrace.testing.rows import canonical_row
-from headrace.testing.strategies import cases
+from headrace.testing.strategies import Case, cases, sampled
+
+COUNT = max(20, settings.default.max_examples // 6)
+
+
+def a_case(seed: int) -> Case:
+    return sampled(cases(most_queries=1), seed)
 
 
 def bag(rows):
     return Counter((key, canonical_row(row)) for key, row in rows)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
-@given(cases(most_queries=1))
-def test_what_is_final_stays_and_the_end_is_complete(case):
+def final_stays(case: Case, seed: int) -> None:
     query = replace(case.script.queries[0], emit=Emit.CHANGES)
     expected = expected_after_each_batch(query, case.batches)
     for earlier, later in pairwise(expected):
@@ -32,9 +37,7 @@ def test_what_is_final_stays_and_the_end_is_complete(case):
     assert expected[-1].final == expected[-1].changes
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
-@given(cases(most_queries=1))
-def test_each_row_is_admitted_late_or_rejected(case):
+def each_row_has_its_place(case: Case, seed: int) -> None:
     outcomes = [e.outcome for e in expected_after_each_batch(case.script.queries[0], case.batches)]
     promises = case.script.streams[0].punctuation is not None
     for batch, outcome in zip(case.batches, outcomes, strict=False):
@@ -43,3 +46,11 @@ def test_each_row_is_admitted_late_or_rejected(case):
         assert rows == arrived or (promises and rows < arrived)  # a promise is no row
     positions = [e.key[1:] for o in outcomes for e in (*o.admitted, *o.late, *o.rejected)]
     assert len(positions) == len(set(positions))
+
+
+def test_what_is_final_stays_and_the_end_is_complete():
+    hold(a_case, final_stays, COUNT)
+
+
+def test_each_row_is_admitted_late_or_rejected():
+    hold(a_case, each_row_has_its_place, COUNT, first=10_000)

@@ -7,8 +7,7 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from seeds import FIRST, examples
 
 from headrace.oracle.admission import Arrival, Batch, admit
 from headrace.plan.patterns import Selection
@@ -17,32 +16,24 @@ from headrace.sql import parse_script
 from headrace.testing.conformance import ConformanceError, check_bounded_state, check_query
 from headrace.testing.disorder import Timed, delayed, disordered, in_order, punctuated
 from headrace.testing.local import local_engine
-from headrace.testing.pattern_strategies import pattern_cases, seeded_pattern_case
+from headrace.testing.pattern_strategies import seeded_pattern_case
+from headrace.testing.reach import hold
 from headrace.testing.rows import from_micros
-
-RELAXED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example, HealthCheck.filter_too_much]
-
-
-@settings(suppress_health_check=RELAXED, max_examples=max(8, settings.default.max_examples // 4))
-@given(st.integers(0, 2**32))
-def test_patterns_conform(seed):
-    case = seeded_pattern_case(seed)
-    check_query(case.script, case.batches, local_engine, buckets=(4, 1), restarts=(1, 3), recuts=1, seed=seed)
+from headrace.testing.strategies import Case
 
 
-@settings(suppress_health_check=RELAXED, max_examples=max(4, settings.default.max_examples // 8))
-@given(pattern_cases(most_rows=12))
-def test_small_patterns_conform(case):
-    """The same, of a kind that shrinks when it fails."""
-    check_query(case.script, case.batches, local_engine, buckets=(4, 1), restarts=(1, 3), recuts=1)
+def conforms(case: Case, seed: int) -> None:
+    buckets = ((4, 1), (3,), (1,))[seed % 3]
+    check_query(case.script, case.batches, local_engine, buckets=buckets, restarts=(1, 3), recuts=1, seed=seed)
 
 
-@settings(suppress_health_check=RELAXED, max_examples=max(6, settings.default.max_examples // 6))
-@given(st.integers(0, 2**32))
-def test_patterns_over_streams_that_promise_conform(seed):
+def test_patterns_conform():
+    hold(seeded_pattern_case, conforms, examples(8, 4), first=FIRST, tries=6)
+
+
+def test_patterns_over_streams_that_promise_conform():
     """All streams are punctuated, most have no DELAY; promises are lost, late, out of order, or never made."""
-    case = seeded_pattern_case(seed, promises=True)
-    check_query(case.script, case.batches, local_engine, buckets=(4, 1), restarts=(1, 3), recuts=1, seed=seed)
+    hold(lambda seed: seeded_pattern_case(seed, promises=True), conforms, examples(8, 6), first=FIRST, tries=6, by_turns=True)
 
 
 def test_promises_move_frontiers_and_mostly_hold():

@@ -216,6 +216,21 @@ def _lets_wait(node: Node) -> bool:
     return own or any(map(_lets_wait, children(node)))
 
 
+def bounds(query: Query, want: Expected) -> tuple[Results, Results]:
+    """What must be out after a batch, and what may be."""
+    if _may_hurry(query):
+        return want.final, want.changes
+    if query.emit is Emit.CHANGES:
+        return want.changes, want.changes
+    return want.final, want.final if want.may is None else want.may
+
+
+def _may_hurry(query: Query) -> bool:
+    """What cannot change may leave at once under FINAL; it must have left when the frontier has passed it."""
+    unique = any(s.unique is not None for s in base_streams(query.node))
+    return query.emit is Emit.FINAL and (_hurries(query.node) or not (has_window(query.node) or unique))
+
+
 class _Checker:
     """Follows the output of one query."""
 
@@ -223,9 +238,7 @@ class _Checker:
         self.query = query
         self.leaf = leaf(query.node)
         self.final = query.emit is not Emit.CHANGES
-        # What cannot change may leave at once under FINAL; it must have left when the frontier has passed it.
-        unique = any(s.unique is not None for s in base_streams(query.node))
-        self.may_hurry = query.emit is Emit.FINAL and (_hurries(query.node) or not (has_window(query.node) or unique))
+        self.may_hurry = _may_hurry(query)
         # No two results of a pattern have one order key; of other steps they may, and a second `+` is judged after the batch.
         self.once = isinstance(split_top(query.node)[1], Pattern)
         self.late = _lets_wait(query.node)
@@ -241,12 +254,8 @@ class _Checker:
                 self._take(change, where)
             if self.late and number < len(outputs) - 1:
                 self._compare_so_far(want, where)
-            elif self.may_hurry:
-                self._compare(want.final, want.changes, where)
-            elif self.final:
-                self._compare(want.final, want.final if want.may is None else want.may, where)
             else:
-                self._compare(want.changes, want.changes, where)
+                self._compare(*bounds(self.query, want), where)
 
     def _take(self, change: Change, where: str) -> None:
         """One change leaves."""

@@ -1,0 +1,16 @@
+"""How many cases a property checks, and from which seed on: always the same where CI runs it, others in the longer profiles."""
+
+from __future__ import annotations
+
+import os
+from random import Random
+
+from hypothesis import settings
+
+LONG = settings.default.max_examples > 100
+FIRST = int(os.environ.get("HEADRACE_SEED", Random().randrange(2**32) if LONG else 0))
+
+
+def examples(few: int, share: int) -> int:
+    """`few` in the profile `fast`, else a share of what the profile says."""
+    return settings.default.max_examples // share if LONG else few
