@@ -33,7 +33,7 @@ def test_patterns_conform():
 
 def test_patterns_over_streams_that_promise_conform():
     """All streams are punctuated, most have no DELAY; promises are lost, late, out of order, or never made."""
-    hold(lambda seed: seeded_pattern_case(seed, promises=True), conforms, examples(8, 6), first=FIRST, tries=6, by_turns=True)
+    hold(lambda seed: seeded_pattern_case(seed, promises=True), conforms, examples(8, 6), first=FIRST, tries=12, by_turns=True)
 
 
 def test_promises_move_frontiers_and_mostly_hold():

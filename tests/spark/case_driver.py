@@ -1,6 +1,7 @@
 """Runs cases on Spark: many in one script, each batch of a stream as one file, one file of every stream in each micro-batch.
 
-A stream of a socket has its rows served, in order; how they fall into batches is up to Spark.
+A stream of a socket has its rows served, in order; how they fall into batches is up to Spark. A run can be stopped after any
+number of batches and started again from its checkpoint; what was published is compared batch by batch.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import io
 import json
 import os
 import socket
+import sys
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +23,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
+from headrace.oracle.evaluate import expected_after_each_batch
 from headrace.plan.arrival import by_arrival
 from headrace.plan.joins import Join
 from headrace.plan.nodes import Late, Merge, Node, Rejected, Scan
@@ -27,7 +31,10 @@ from headrace.plan.patterns import Pattern
 from headrace.plan.query import FileSink, Query, Script, Using
 from headrace.plan.schema import Schema
 from headrace.plan.stream import FileSource, HostSource, Stream
-from headrace.testing.cases import QueryCase, has_op
+from headrace.testing.cases import QueryCase, check_end, has_op
+from headrace.testing.conformance import tables_first
+from headrace.testing.engine import Arrival, Batch
+from headrace.testing.published import check_published
 from headrace.testing.rows import Row, batch_of_rows, rows_of_batch
 from headrace.testing.tables import format_cell, read_batches
 
@@ -111,16 +118,22 @@ class Placed:
     script: Script
     sinks: dict[str, str]  # query of the case -> folder
     names: dict[str, str]  # stream of the script -> stream of the case
+    batches: list[Batch]  # as they come on Spark: the next file of every stream
+    folders: list[Path]
 
     @staticmethod
     def of(case: QueryCase, root: Path, prefix: str) -> Placed:
-        """Write the input, and point the plan to it."""
+        """Write the input, out of sight but for tables, and point the plan to it."""
+        folders: list[Path] = []
+        parts: dict[str, list[list[Arrival]]] = {}
         streams: dict[str, Stream] = {}
         # What K-slack misses depends on which rows of several streams come together: then a file is a batch of the case.
         together = any(q.using is Using.KSLACK for q in case.script.queries)
         for stream in case.script.streams:
             read = case.batches if together else read_batches(stream.name, stream.schema, case.inputs[stream.name])
-            batches = [[a.values for a in b.rows.get(stream.name, ())] for b in read]
+            arrived = [list(b.rows.get(stream.name, ())) for b in read]
+            parts[stream.name] = [rows for rows in arrived if rows or together]
+            batches = [[a.values for a in rows] for rows in arrived]
             source: FileSource | HostSource
             if isinstance(stream.source, HostSource):
                 port = serve([row for rows in batches for row in rows], stream.source.delimiter)
@@ -130,22 +143,47 @@ class Placed:
                 folder = root / prefix / "in" / stream.name
                 write_files(folder, stream.schema, stream.source.format, batches, stream.source.delimiter, empty=together)
                 source = replace(stream.source, path=str(folder))
+                folders += [] if stream.static else [folder]
             streams[stream.name] = replace(stream, name=f"{prefix}_{stream.name}", source=source)
         sinks = {q.name: str(root / prefix / "out" / q.name) for q in case.script.queries}
         queries = tuple(
             Query(sinks[q.name], over(q.node, streams), q.emit, FileSink(sinks[q.name]), q.using) for q in case.script.queries
         )
-        return Placed(case, Script(queries, tuple(streams.values())), sinks, {s.name: old for old, s in streams.items()})
+        longest = max(map(len, parts.values()))
+        aligned = [Batch(i, {n: rows[i] if i < len(rows) else [] for n, rows in parts.items()}) for i in range(longest)]
+        names = {s.name: old for old, s in streams.items()}
+        together_first = tables_first(case.script, aligned)
+        return Placed(case, Script(queries, tuple(streams.values())), sinks, names, together_first, folders)
+
+    @property
+    def by_the_clock(self) -> bool:
+        """Whether what comes out of a batch depends on when it ran, or which rows came together: then only the end is known."""
+        streams = self.case.script.streams
+        return any(s.idle is not None or s.end_after is not None or isinstance(s.source, HostSource) for s in streams)
 
     def rows(self, query: Query) -> list[tuple[int, Row]]:
         """What a query has written, in the order of batches."""
-        found = read_sink(self.sinks[query.name])
+        return [change for changes in self.by_batch(query).values() for change in changes]
+
+    def by_batch(self, query: Query) -> dict[int, list[tuple[int, Row]]]:
+        """What a query has written, by the number of the micro-batch."""
         op = has_op(query)
-        out = []
-        for row in found:
-            values = tuple(self.names.get(v, v) if isinstance(v, str) else v for v in row)
-            out.append((-1 if op and values[0] == "-" else 1, values[1:] if op else values))
+        out: dict[int, list[tuple[int, Row]]] = {}
+        for path in sorted(Path(self.sinks[query.name]).glob("batch-*")):
+            changes = out.setdefault(int(path.name.split("-")[1].split(".")[0]), [])
+            for row in rows_of_batch(read_published(path)):
+                values = tuple(self.names.get(v, v) if isinstance(v, str) else v for v in row)
+                changes.append((-1 if op and values[0] == "-" else 1, values[1:] if op else values))
         return out
+
+    def check(self) -> None:
+        """What has left every query, after every batch and in the end."""
+        for query in self.case.script.queries:
+            if not self.by_the_clock:
+                written = self.by_batch(query)
+                outputs = [written.get(number, []) for number in range(max(written, default=0) + 1)]
+                check_published(query, outputs, expected_after_each_batch(query, self.batches), f"in case {self.case.name}")
+            check_end(self.case, query, self.rows(query))
 
 
 def read_sink(folder: str | Path, kind: str = "parquet") -> list[Row]:
@@ -168,16 +206,32 @@ def read_published(path: Path) -> pa.Table:
     raise ValueError(path)
 
 
-def run_cases(spark: SparkSession, cases: dict[str, QueryCase], root: Path, **options: Any) -> dict[str, Placed]:
-    """Run all cases as one script, to the end of their input."""
+def hide_files(placed: Iterable[Placed], seen: int) -> None:
+    """Let the first files of every stream be seen, and hide the others from Spark."""
+    for folder in (folder for p in placed for folder in p.folders):
+        files = sorted(folder.glob("[0-9.]*.*"), key=lambda f: f.name.lstrip("."))
+        for number, file in enumerate(files):
+            name = file.name.lstrip(".")
+            file.rename(folder / (name if number < seen else f".{name}"))
+
+
+def run_cases(
+    spark: SparkSession, cases: dict[str, QueryCase], root: Path, buckets: int = 4, restarts: Iterable[int] = (), **options: Any
+) -> dict[str, Placed]:
+    """Run all cases as one script, to the end of their input; stopped after so many batches, and started again."""
     from headrace.spark.run import start_run
 
     placed = {name: Placed.of(case, root, f"c{i}") for i, (name, case) in enumerate(cases.items())}
     script = Script(
         tuple(q for p in placed.values() for q in p.script.queries), tuple(s for p in placed.values() for s in p.script.streams)
     )
-    run = start_run(
-        spark, script, {}, checkpoint=str(root / "checkpoint"), buckets=4, options={"maxFilesPerTrigger": "1"}, **options
-    )
-    run.wait(300)
+    settings = {"checkpoint": str(root / "checkpoint"), "buckets": buckets, "options": {"maxFilesPerTrigger": "1"}, **options}
+    for place in restarts:
+        hide_files(placed.values(), place)
+        run = start_run(spark, script, {}, follow=True, **settings)
+        assert run.query is not None
+        run.query.processAllAvailable()
+        run.stop()
+    hide_files(placed.values(), sys.maxsize)
+    start_run(spark, script, {}, **settings).wait(300)
     return placed

@@ -1,6 +1,8 @@
-"""Every case of tests/queries on Spark. Some cases of a folder run together as one script, because a run costs seconds.
+"""Every case of tests/queries on Spark, batch by batch. Some run together as one script: a run costs seconds.
 
-`HEADRACE_ALONE=1` runs each case by itself.
+Runs differ in the number of buckets, and each is stopped between two of its batches and started again from its checkpoint.
+`HEADRACE_THROUGHOUT=1` runs all of them with every number of buckets, stopped between any two batches; `HEADRACE_ALONE=1` runs
+each case by itself.
 """
 
 from __future__ import annotations
@@ -12,10 +14,13 @@ from pathlib import Path
 import pytest
 from case_driver import Placed, run_cases
 
-from headrace.testing.cases import check_end, read_case
+from headrace.plan.stream import FileSource
+from headrace.testing.cases import QueryCase, read_case
 
 FOLDER = Path(__file__).parents[1] / "queries"
 TOGETHER = 1 if os.environ.get("HEADRACE_ALONE") else 12
+THROUGHOUT = bool(os.environ.get("HEADRACE_THROUGHOUT"))
+BUCKETS = (4, 1, 7, 3, 16)
 FILES = [path for path in sorted(FOLDER.glob("*/*.case")) if "spark" not in read_case(path).left_out]
 
 
@@ -35,24 +40,55 @@ def parameters() -> list[object]:
 @pytest.fixture(scope="module")
 def ran(spark, tmp_path_factory):
     """Gives a case that has run, with all those that run together with it."""
-    done: dict[str, Placed] = {}
+    done: dict[str, list[Placed]] = {}
 
-    def get(name: str) -> Placed:
+    def get(name: str) -> list[Placed]:
         if name not in done:
-            folder = [p for p in FILES if p.parent.name == name.split("/")[0]]
-            first = [name_of(p) for p in folder].index(name) // TOGETHER * TOGETHER
-            cases = {name_of(p): read_case(p) for p in folder[first : first + TOGETHER]}
-            done.update(run_cases(spark, cases, tmp_path_factory.mktemp("cases")))
+            cases = {name_of(path): read_case(path) for path in GROUPS[group_of(name)]}
+            for buckets, places in ways(group_of(name), cases):
+                ran = run_cases(spark, cases, tmp_path_factory.mktemp("cases"), buckets, places)
+                for own, placed in ran.items():
+                    done.setdefault(own, []).append(placed)
         return done[name]
 
     return get
 
 
+def can_restart(case: QueryCase) -> bool:
+    """A socket is read but once, and text files are followed as what grows: how they fall into batches is another thing."""
+    streams = [s for s in case.script.streams if not s.static]
+    return all(isinstance(s.source, FileSource) and s.source.format == "parquet" for s in streams)
+
+
+def groups() -> list[list[Path]]:
+    """Cases that run together: those that can be restarted, and the others."""
+    out = []
+    for restarts in (True, False):
+        own = [p for p in FILES if can_restart(read_case(p)) == restarts]
+        out += [own[i : i + TOGETHER] for i in range(0, len(own), TOGETHER)]
+    return out
+
+
+GROUPS = groups()
+
+
+def group_of(name: str) -> int:
+    return next(i for i, group in enumerate(GROUPS) if name in map(name_of, group))
+
+
+def ways(group: int, cases: dict[str, QueryCase]) -> list[tuple[int, list[int]]]:
+    """Numbers of buckets, and after which batches to restart: one for a group, which all of them together cover, or all of it."""
+    longest = max(len(case.batches) for case in cases.values())
+    between = list(range(1, longest)) if all(map(can_restart, cases.values())) else []
+    if THROUGHOUT:
+        return [(buckets, between) for buckets in BUCKETS]
+    return [(BUCKETS[group % len(BUCKETS)], between[group % len(between) :][:1] if between else [])]
+
+
 @pytest.mark.parametrize("name", parameters())
 def test_on_spark(ran, name):
-    placed = ran(name)
-    for query in placed.case.script.queries:
-        check_end(placed.case, query, placed.rows(query))
+    for placed in ran(name):
+        placed.check()
 
 
 if __name__ == "__main__":

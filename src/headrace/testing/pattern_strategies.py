@@ -89,8 +89,8 @@ def kinds(dice: Dice, most: int = 5) -> list[str]:
     """What the places of a pattern are: one that must be there once, and no repeated one beside a negated or repeated one."""
     often = (SINGLE, SINGLE, SINGLE, SINGLE, NEGATED, NEGATED, NEGATED, REPEATED)
     found = [dice.pick(often) for _ in range(min(most, dice.pick((3, 3, 2, 3, 2, 3, 2, 3, 4, 5, 1))))]
-    if NEGATED not in found and len(found) > 2 and not chance(dice, 4):  # without, a late event takes little back
-        found[dice.pick((0, 1, 1, -1))] = NEGATED
+    if NEGATED not in found and len(found) > 1 and not chance(dice, 4):  # without, a late event takes little back
+        found[dice.pick((0, len(found) // 2, len(found) // 2, -1))] = NEGATED
     for i in range(1, len(found)):
         if REPEATED in found[i - 1 : i + 1] and SINGLE not in found[i - 1 : i + 1]:
             found[i] = SINGLE
@@ -315,7 +315,9 @@ def _time(item: Item) -> int | None:
 def pattern_case(dice: Dice, most_rows: int = 32, derived: bool = True, promises: bool | None = None) -> Case:
     """One pattern at one or two levels of correctness, and arrivals for its streams; with `promises`, all are punctuated."""
     some = promises is None and chance(dice, 3)
-    streams = [reading_streams(dice, name, promises or (some and chance(dice, 2))) for name in "abcd"[: dice.pick((2, 1, 3, 4))]]
+    streams = [
+        reading_streams(dice, name, promises or (some and chance(dice, 2))) for name in "abcd"[: dice.pick((2, 1, 2, 1, 2, 3, 4))]
+    ]
     endless = not promises and chance(dice, 12)
     if endless:
         streams[0] = replace(streams[0], delay=Bound.UNBOUNDED, punctuation=None)
