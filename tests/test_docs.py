@@ -198,6 +198,12 @@ def output_here(command: str) -> str:
     return done.stdout.strip("\n")
 
 
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "benchmarks" / "README.md"], ids=lambda p: p.name)
+def test_prose_is_wrapped(page):
+    prose = re.sub(r"^(```+)[^\n]*\n.*?^\1$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    assert [line for line in prose.splitlines() if len(line) > 120 and not line.lstrip().startswith("|")] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_links_lead_somewhere(page):
     missing = [link for link in _LINK.findall(page.read_text(encoding="utf-8")) if not (page.parent / link).exists()]

@@ -128,6 +128,19 @@ def test_where_guards_what_stands_behind_it(spark, tmp_path):
     assert read_sink(tmp_path / "rejected") == []
 
 
+def test_two_expressions_that_share_what_fails_on_one_row(spark, tmp_path):
+    """Spark would compute the part that they share once, outside of both attempts, and the whole query would fail."""
+    lines(tmp_path / "csv", "a.csv", "1970-01-01 00:00:10,7", "1970-01-01 00:00:11,abc", "1970-01-01 00:00:12,8")
+    sql = """
+        CREATE STREAM s (at TIMESTAMP, t STRING) TIMESTAMP BY at FROM FILE('{}/csv');
+        SELECT CAST(t AS INT) AS a, CAST(t AS INT) + 1 AS b FROM s WHERE CAST(t AS INT) + 2 > 0 INTO FILE('{}/out');
+        SELECT reason FROM rejected(s) INTO FILE('{}/rejected');
+    """
+    start(spark, sql, tmp_path).wait(120)
+    assert read_sink(tmp_path / "out") == [(7, 8), (8, 9)]
+    assert len(read_sink(tmp_path / "rejected")) == 1
+
+
 def test_a_header_that_lacks_a_column(spark, tmp_path):
     lines(tmp_path / "in", "a.csv", "at,id", "1970-01-01 00:00:10,1")
     with pytest.raises(DataError, match=r"a\.csv has no column 'x'; its header says: at, id"):

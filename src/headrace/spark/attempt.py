@@ -70,7 +70,9 @@ def _is_negative_number(node: exp.Expr) -> bool:
 def attempt(column: Column) -> Column:
     """A struct with the value `v`, or NULL if evaluating it failed: a NULL value is a struct of NULL.
 
-    Spark has this inside (it is how its try_ functions work) but not as a function of its own.
+    Spark has this inside (it is how its try_ functions work) but not as a function of its own. Two attempts that share a part
+    would have it computed once, before both and outside of them, where a failure ends the query: so what is tried stands behind
+    a condition, always true, of which Spark does not know that.
     """
     from pyspark import SparkContext
 
@@ -78,5 +80,5 @@ def attempt(column: Column) -> Column:
     assert context is not None, "there is a session wherever there is a column"
     assert context._jvm is not None, "a column of Spark Connect has no JVM; it is tried on the server"
     utils = context._jvm.org.apache.spark.sql.classic.ExpressionUtils
-    inner = utils.expression(F.struct(column.alias("v"))._jc)
+    inner = utils.expression(F.when(F.spark_partition_id() >= 0, F.struct(column.alias("v")))._jc)
     return Column(utils.column(context._jvm.org.apache.spark.sql.catalyst.expressions.TryEval(inner)))
