@@ -41,6 +41,7 @@ from headrace.testing.tables import format_cell, read_batches
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+PATIENCE_S = 150  # for the cases that run together
 FIRST_WRITTEN = 1_700_000_000  # seconds: files are as old as their number, so that Spark reads them in this order
 
 
@@ -181,8 +182,10 @@ class Placed:
         for query in self.case.script.queries:
             if not self.by_the_clock:
                 written = self.by_batch(query)
-                outputs = [written.get(number, []) for number in range(max(written, default=0) + 1)]
-                check_published(query, outputs, expected_after_each_batch(query, self.batches), f"in case {self.case.name}")
+                expected = expected_after_each_batch(query, self.batches)
+                silent = len(expected)  # batches after the last that published anything
+                outputs = [written.get(number, []) for number in range(max(written, default=0) + 1 + silent)]
+                check_published(query, outputs, expected, f"in case {self.case.name}")
             check_end(self.case, query, self.rows(query))
 
 
@@ -233,5 +236,5 @@ def run_cases(
         run.query.processAllAvailable()
         run.stop()
     hide_files(placed.values(), sys.maxsize)
-    start_run(spark, script, {}, **settings).wait(300)
+    start_run(spark, script, {}, **settings).wait(PATIENCE_S)
     return placed

@@ -41,15 +41,26 @@ def parameters() -> list[object]:
 def ran(spark, tmp_path_factory):
     """Gives a case that has run, with all those that run together with it."""
     done: dict[str, list[Placed]] = {}
+    failed: dict[int, Exception] = {}  # what failed once is not waited for again by all others of the group
 
     def get(name: str) -> list[Placed]:
+        group = group_of(name)
+        if group in failed:
+            pytest.fail(f"the run of the cases that run together failed: {failed[group]}")
         if name not in done:
-            cases = {name_of(path): read_case(path) for path in GROUPS[group_of(name)]}
-            for buckets, places in ways(group_of(name), cases):
-                ran = run_cases(spark, cases, tmp_path_factory.mktemp("cases"), buckets, places)
-                for own, placed in ran.items():
-                    done.setdefault(own, []).append(placed)
+            try:
+                run_group(group)
+            except Exception as error:
+                failed[group] = error
+                raise
         return done[name]
+
+    def run_group(group: int) -> None:
+        cases = {name_of(path): read_case(path) for path in GROUPS[group]}
+        for buckets, places in ways(group, cases):
+            ran = run_cases(spark, cases, tmp_path_factory.mktemp("cases"), buckets, places)
+            for own, placed in ran.items():
+                done.setdefault(own, []).append(placed)
 
     return get
 

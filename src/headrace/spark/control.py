@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from headrace.spark.plan import Layout
 
+TICKS = "RateStream"  # as the progress of a query calls the source of the time
+
 
 def control_dir(checkpoint: str) -> str:
     """Where commands of a run lie."""
@@ -30,6 +32,12 @@ def say(storage: Storage, checkpoint: str, **command: object) -> None:
     """Give a command: `say(storage, dir, ended=True)`. It is seen whole or not at all."""
     line = json.dumps({"command": json.dumps(command)}) + "\n"
     storage.add(join(control_dir(checkpoint), f"{time.time_ns()}.json"), line.encode())
+
+
+def only_time_passed(progress: Any) -> bool:
+    """Whether a micro-batch has read nothing but ticks: no other source is further than it was."""
+    sources = (s for s in progress["sources"] if not s["description"].startswith(TICKS))
+    return all(s["startOffset"] == s["endOffset"] for s in sources)
 
 
 def control_frame(spark: SparkSession, checkpoint: str, layout: Layout, *, tick: bool, named: bool) -> DataFrame:

@@ -22,7 +22,7 @@ from headrace.runtime.losses import too_many
 from headrace.spark.batches import Batches, finish_listed
 from headrace.spark.borrowed import PARTITIONS, activate, partitions_for, settings
 from headrace.spark.checkpoint import Checkpoint, files_of, open_checkpoint
-from headrace.spark.control import control_frame, say
+from headrace.spark.control import control_frame, only_time_passed, say
 from headrace.spark.counts import counts_of, watched
 from headrace.spark.failures import Places, explain_failure, explained
 from headrace.spark.files import settled
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from headrace.plan.stream import Stream
 
 LOOK_S = 1  # seconds between two looks at how many rows were rejected, and whether sources are well
+WAIT_S = 0.05  # between two looks whether all is read
 MOST_UNTOLD = 10_000  # micro-batches that are remembered for who polls
 
 
@@ -246,11 +247,11 @@ class Run:
         else:
             for spool in self._spools:
                 spool.wait()
-            query.processAllAvailable()
+            self._read_all(query)
             ended = query.isActive
             if ended:
                 say(self.storage, self.path, ended=True)
-                query.processAllAvailable()
+                self._read_all(query)
         failure = query.exception()
         if failure is not None:
             raise failure
@@ -264,6 +265,15 @@ class Run:
             self.facts.store(self.storage)
             query.stop()
             self._check_losses(ended=True)
+
+    def _read_all(self, query: StreamingQuery) -> None:
+        """Until everything is read that is there; the time, which Spark takes for input, never ends."""
+        if not self._ticking():
+            query.processAllAvailable()
+            return
+        begun = _last_batch(query) + 2  # the first batch that begins after now
+        while query.isActive and not (_last_batch(query) >= begun and only_time_passed(query.lastProgress)):
+            time.sleep(WAIT_S)
 
     def _check_losses(self, *, ended: bool) -> None:
         """An error if too many rows were rejected, which ends the run."""
@@ -374,6 +384,11 @@ class Run:
                 event = progress_event(batch, took, observed, counts_of(self.lowered.streams, observed))
                 self._totals = self._totals.plus(event)
                 self._untold.append(event)
+
+
+def _last_batch(query: StreamingQuery) -> int:
+    progress = query.lastProgress
+    return -1 if progress is None else int(progress["batchId"])
 
 
 __all__ = ["Run", "has_op", "start_run", "start_script"]

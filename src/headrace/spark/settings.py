@@ -19,6 +19,8 @@ LOCAL = {
     "spark.python.daemon.module": "headrace.spark.daemon",
     # By default packing and state have daemons of their own, which differ in this only: everything would be loaded twice.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
+    # Else each call that builds a plan asks the JVM three more times, to be able to say where in the program it stands.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.locality.wait": "0s",
     "spark.ui.enabled": "false",
