@@ -25,8 +25,9 @@ from headrace.cli.bench import benchmarks
 from headrace.spark.session import LOCAL
 
 FOLDER = Path(command.__file__).parent
-# `versions` compares checkouts (test_bench_versions.py); `first_result` starts a session each time, which is what it measures.
-ELSEWHERE = {"versions", "first_result"}
+# `versions` compares checkouts (test_bench_versions.py); `first_result` starts a session each time, which is what it measures;
+# `flink_windows` holds answers, not speeds, against a real Flink.
+ELSEWHERE = {"versions", "first_result", "flink_windows"}
 QUICK = ("sliding", "hops", "windows", "small_batches", "one_event", "patterns")
 
 

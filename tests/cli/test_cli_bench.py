@@ -15,7 +15,17 @@ def checkout(folder: Path, **codes: int) -> Path:
 
 def test_the_benchmarks_of_this_checkout():
     names = list(benchmarks(find_folder(Path(__file__).resolve())))
-    assert names == ["first_result", "hops", "one_event", "patterns", "sliding", "small_batches", "versions", "windows"]
+    assert names == [
+        "first_result",
+        "flink_windows",
+        "hops",
+        "one_event",
+        "patterns",
+        "sliding",
+        "small_batches",
+        "versions",
+        "windows",
+    ]
 
 
 def test_all_runs_every_one_also_behind_a_failure(headrace, tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,6 +112,18 @@ def write_file(path: Path, schema: Schema, rows: list[Row], written: float | Non
     hidden.rename(path)
 
 
+def ticks(stream: Stream) -> bool:
+    """Whether the clock decides something, so that Spark runs batches for the passing of time."""
+    return stream.idle is not None or stream.end_after is not None
+
+
+def fewer(batches: list[list[Arrival]], most: int) -> list[list[Arrival]]:
+    """The same rows in at most so many batches."""
+    count = min(len(batches), most)
+    cuts = [i * len(batches) // count for i in range(count + 1)] if count else []
+    return [[row for rows in batches[i:j] for row in rows] for i, j in pairwise(cuts)]
+
+
 @dataclass(frozen=True)
 class Placed:
     """A case with its streams and queries in folders of their own, under names of their own."""
@@ -123,8 +136,8 @@ class Placed:
     folders: list[Path]
 
     @staticmethod
-    def of(case: QueryCase, root: Path, prefix: str) -> Placed:
-        """Write the input, out of sight but for tables, and point the plan to it."""
+    def of(case: QueryCase, root: Path, prefix: str, most: int = sys.maxsize) -> Placed:
+        """Write the input, in at most so many files for a stream, and point the plan to it."""
         folders: list[Path] = []
         parts: dict[str, list[list[Arrival]]] = {}
         streams: dict[str, Stream] = {}
@@ -133,7 +146,8 @@ class Placed:
         for stream in case.script.streams:
             read = case.batches if together else read_batches(stream.name, stream.schema, case.inputs[stream.name])
             arrived = [list(b.rows.get(stream.name, ())) for b in read]
-            parts[stream.name] = [rows for rows in arrived if rows or together]
+            arrived = arrived if together else fewer([rows for rows in arrived if rows], most)
+            parts[stream.name] = arrived
             batches = [[a.values for a in rows] for rows in arrived]
             source: FileSource | HostSource
             if isinstance(stream.source, HostSource):
@@ -160,7 +174,7 @@ class Placed:
     def by_the_clock(self) -> bool:
         """Whether what comes out of a batch depends on when it ran, or which rows came together: then only the end is known."""
         streams = self.case.script.streams
-        return any(s.idle is not None or s.end_after is not None or isinstance(s.source, HostSource) for s in streams)
+        return any(ticks(s) or s.ahead is not None or isinstance(s.source, HostSource) for s in streams)
 
     def rows(self, query: Query) -> list[tuple[int, Row]]:
         """What a query has written, in the order of batches."""
@@ -219,12 +233,13 @@ def hide_files(placed: Iterable[Placed], seen: int) -> None:
 
 
 def run_cases(
-    spark: SparkSession, cases: dict[str, QueryCase], root: Path, buckets: int = 4, restarts: Iterable[int] = (), **options: Any
-) -> dict[str, Placed]:
+    spark: SparkSession, cases: dict[str, QueryCase], root: Path, buckets: int = 4, restarts: Iterable[int] = (),
+    most: int = sys.maxsize, **options: Any,
+) -> dict[str, Placed]:  # fmt: skip
     """Run all cases as one script, to the end of their input; stopped after so many batches, and started again."""
     from headrace.spark.run import start_run
 
-    placed = {name: Placed.of(case, root, f"c{i}") for i, (name, case) in enumerate(cases.items())}
+    placed = {name: Placed.of(case, root, f"c{i}", most) for i, (name, case) in enumerate(cases.items())}
     script = Script(
         tuple(q for p in placed.values() for q in p.script.queries), tuple(s for p in placed.values() for s in p.script.streams)
     )

@@ -153,7 +153,7 @@ def test_a_stream_that_was_followed_is_followed_to_the_end(tmp_path):
     stream = stream_of(log, "csv")
     source, spool = followed(stream, stream.source, str(tmp_path / "state"), LOCAL, {}, follow=True)
     spool.stop()
-    assert source == FileSource(str(tmp_path / "state/spool/p"), "csv")
+    assert source == FileSource(str(tmp_path / "state/spool/p"), "csv", spooled=True)
     source, spool = followed(stream, stream.source, str(tmp_path / "state"), LOCAL, {}, follow=False)
     spool.wait()
     texts = [p.read_text() for p in sorted((tmp_path / "state/spool/p").iterdir()) if p.name[0] not in "._"]

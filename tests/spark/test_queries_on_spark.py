@@ -1,8 +1,8 @@
 """Every case of tests/queries on Spark, batch by batch. Some run together as one script: a run costs seconds.
 
 Runs differ in the number of buckets, and each is stopped between two of its batches and started again from its checkpoint.
-`HEADRACE_THROUGHOUT=1` runs all of them with every number of buckets, stopped between any two batches; `HEADRACE_ALONE=1` runs
-each case by itself.
+Of a case of many batches, some come together. `HEADRACE_THROUGHOUT=1` runs all of them with every number of buckets, as many
+batches as the case has, stopped between any two; `HEADRACE_ALONE=1` runs each case by itself.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from case_driver import Placed, run_cases
+from case_driver import Placed, run_cases, ticks
 
 from headrace.plan.stream import FileSource
 from headrace.testing.cases import QueryCase, read_case
@@ -20,6 +20,7 @@ from headrace.testing.cases import QueryCase, read_case
 FOLDER = Path(__file__).parents[1] / "queries"
 TOGETHER = 1 if os.environ.get("HEADRACE_ALONE") else 12
 THROUGHOUT = bool(os.environ.get("HEADRACE_THROUGHOUT"))
+MOST = sys.maxsize if THROUGHOUT else 4  # batches
 BUCKETS = (4, 1, 7, 3, 16)
 FILES = [path for path in sorted(FOLDER.glob("*/*.case")) if "spark" not in read_case(path).left_out]
 
@@ -58,7 +59,7 @@ def ran(spark, tmp_path_factory):
     def run_group(group: int) -> None:
         cases = {name_of(path): read_case(path) for path in GROUPS[group]}
         for buckets, places in ways(group, cases):
-            ran = run_cases(spark, cases, tmp_path_factory.mktemp("cases"), buckets, places)
+            ran = run_cases(spark, cases, tmp_path_factory.mktemp("cases"), buckets, places, MOST)
             for own, placed in ran.items():
                 done.setdefault(own, []).append(placed)
 
@@ -66,9 +67,12 @@ def ran(spark, tmp_path_factory):
 
 
 def can_restart(case: QueryCase) -> bool:
-    """A socket is read but once, and text files are followed as what grows: how they fall into batches is another thing."""
+    """A socket is read but once, and text files are followed as what grows: how they fall into batches is another thing.
+
+    Nor those that the clock ends, which would let all others wait for its ticks.
+    """
     streams = [s for s in case.script.streams if not s.static]
-    return all(isinstance(s.source, FileSource) and s.source.format == "parquet" for s in streams)
+    return all(isinstance(s.source, FileSource) and s.source.format == "parquet" and not ticks(s) for s in streams)
 
 
 def groups() -> list[list[Path]]:
@@ -89,7 +93,7 @@ def group_of(name: str) -> int:
 
 def ways(group: int, cases: dict[str, QueryCase]) -> list[tuple[int, list[int]]]:
     """Numbers of buckets, and after which batches to restart: one for a group, which all of them together cover, or all of it."""
-    longest = max(len(case.batches) for case in cases.values())
+    longest = min(MOST, max(len(case.batches) for case in cases.values()))
     between = list(range(1, longest)) if all(map(can_restart, cases.values())) else []
     if THROUGHOUT:
         return [(buckets, between) for buckets in BUCKETS]
