@@ -1,17 +1,6 @@
 """A run that is killed, again and again, and started again with its checkpoint gives what an undisturbed run gives.
 
-To start a JVM takes ten seconds, so most kills leave it standing, and take from it what it holds for the run:
-
-- every Python process that Spark has (those that run buckets, with all state in memory; those that stage files; the one that
-  publishes a batch) dies by SIGKILL, whatever it is doing;
-- the query ends, by that or by being stopped: the batch that runs is lost;
-- the state stores that the JVM has open are dropped, so that all state is read from the checkpoint again.
-
-What such a kill cannot lose are writes that the JVM itself has under way: the logs of offsets and commits, and the state store's
-files. So some kills are of the whole process tree, in a process of its own (`kill_child.py`): nothing is left but files.
-
-Where the kills fell is told from the files they left, and a kind that was never met is a failure. `HEADRACE_KILLS` and
-`HEADRACE_TREES` kill more often than the default, `HEADRACE_SEED` chooses other moments.
+`HEADRACE_KILLS=20` kills more often than the default, `HEADRACE_SEED` chooses other moments.
 """
 
 from __future__ import annotations
@@ -33,7 +22,6 @@ from case_driver import FIRST_WRITTEN, read_sink, write_file
 
 from headrace.plan.schema import Schema
 from headrace.plan.time import SECOND
-from headrace.spark.run import start_run
 from headrace.sql import parse_script
 from headrace.testing.conformance import Run, drive
 from headrace.testing.disorder import disordered
@@ -43,13 +31,12 @@ from headrace.testing.rows import Row, canonical_row, from_micros
 
 pytestmark = pytest.mark.spark
 
-KILLS = int(os.environ.get("HEADRACE_KILLS", "20"))  # of them so many of the whole process tree:
-TREES = int(os.environ.get("HEADRACE_TREES", "2"))
+KILLS = int(os.environ.get("HEADRACE_KILLS", "2"))
 SEED = int(os.environ.get("HEADRACE_SEED", "0"))
-MOST = 3 * KILLS  # kills, before a kind that was not met is given up
-FILES = 2 * KILLS
+FILES = 10 * KILLS
 PATIENCE_S = 300  # for one run of the child
-NOTICE_S = 5  # for a query to notice that its workers are gone
+TRY_S, RESTART_S = 3, 7  # to kill workers for one batch, and for the child to start again after that
+TRIES = 4
 SCHEMA = Schema.of(at="TIMESTAMP", id="INT", card="STRING", amount="DOUBLE")
 SCRIPT = """
 CREATE STREAM payments (at TIMESTAMP, id INT, card STRING, amount DOUBLE)
@@ -105,19 +92,24 @@ class Child:
         except queue.Empty:
             return None
 
+    def forget(self) -> None:
+        """Whatever it has said so far."""
+        with suppress(queue.Empty):
+            while True:
+                self._lines.get_nowait()
+
     def kill(self) -> None:
         """Python and the JVM, at once. Workers have a group of their own, and end when the JVM is gone."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
-
-def workers() -> list[int]:
-    """Python processes of Spark below this one that were forked for some work; who forks them is their parent, and like them."""
-    parents = {int(p.name): _parent(p) for p in Path("/proc").iterdir() if p.name.isdigit()}
-    below = {os.getpid()}
-    while more := {pid for pid, parent in parents.items() if parent in below and pid not in below}:
-        below |= more
-    return [pid for pid in below if b"spark.daemon" in _command(pid) and b"spark.daemon" in _command(parents[pid])]
+    def workers(self) -> list[int]:
+        """Python workers of Spark below this process: those that a daemon has forked."""
+        parents = {int(p.name): _parent(p) for p in Path("/proc").iterdir() if p.name.isdigit()}
+        below = {self.process.pid}
+        while more := {pid for pid, parent in parents.items() if parent in below and pid not in below}:
+            below |= more
+        return [pid for pid in below if b"pyspark.daemon" in _command(pid) and b"pyspark.daemon" in _command(parents[pid])]
 
 
 def _parent(proc: Path) -> int:
@@ -134,6 +126,11 @@ def _command(pid: int) -> bytes:
         return b""
 
 
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
 def files_in(root: Path, what: str) -> int:
     """How many files there are of some kind; when one more comes, something is going on."""
     patterns = {
@@ -143,80 +140,65 @@ def files_in(root: Path, what: str) -> int:
     return sum(1 for _ in root.glob(patterns[what]))
 
 
-def wait_for(root: Path, rng: Random, moment: str, patience_s: float = PATIENCE_S) -> None:
-    """Until just after a batch was planned, staged, published or committed."""
-    before, deadline = files_in(root, moment), time.monotonic() + patience_s
+def wait_for(root: Path, rng: Random, moments: tuple[str, ...]) -> str:
+    """Until a random moment: some time, or just after a batch was planned, staged, published or committed."""
+    moment = rng.choice(moments)
+    if moment == "time":
+        time.sleep(rng.uniform(0, 3))
+        return moment
+    before, deadline = files_in(root, moment), time.monotonic() + PATIENCE_S
     while files_in(root, moment) <= before and time.monotonic() < deadline:
         before = min(before, files_in(root, moment))
-        time.sleep(0.001)
-    time.sleep(rng.choice((0, 0, 0, 0.002, 0.01, 0.05)))
+        time.sleep(0.002)
+    time.sleep(rng.choice((0, 0, 0.005, 0.02, 0.1)))
+    return moment
 
 
-def where(root: Path) -> str:
-    """How far the last batch that was planned has come, by the files that it left."""
-    planned, committed = (
-        max((int(f.name) for f in (root / "checkpoint/spark" / log).glob("[0-9]*")), default=-1) for log in ("offsets", "commits")
-    )
-    if committed >= planned:
-        return "between batches"
-    if any(root.glob(f"*/batch-{planned:010d}*")):
-        return "published, not committed"
-    return "staged, not published" if files_in(root, "staged") else "planned, nothing staged"
+def lose_workers(root: Path, child: Child, rng: Random) -> str | None:
+    """Kill Python workers until the batch that needs one fails, and the child starts the query again; idle ones nobody misses."""
+    moment, killed = wait_for(root, rng, ("planned", "staged")), 0
+    child.forget()
+    deadline, said = time.monotonic() + TRY_S, None
+    while time.monotonic() < deadline and said is None:
+        for worker in child.workers():
+            _kill(worker)
+            killed += 1
+        said = child.says(0.05)
+    return f"{moment}: {killed} workers" if (said or child.says(RESTART_S)) == "active" else None
 
 
-KINDS = ("planned, nothing staged", "staged, not published", "published, not committed", "between batches")
-MOMENTS = {
-    "planned, nothing staged": "planned", "staged, not published": "staged", "published, not committed": "published",
-    "between batches": "committed",
-}  # fmt: skip
-
-
-def lose_everything(spark, run) -> None:
-    """Kill what works for the run in this session, and forget what the JVM holds of it."""
-    for worker in workers():
-        with suppress(ProcessLookupError):
-            os.kill(worker, signal.SIGKILL)
-    deadline = time.monotonic() + NOTICE_S
-    while not run.done and time.monotonic() < deadline:
-        time.sleep(0.02)
-    run.stop()
-    spark._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
-
-
-def killed_in_session(spark, root: Path, feed: Feed, rng: Random) -> list[str]:
-    """Kill as often as is asked for, and until every kind was met."""
-    script = parse_script((root / "script.cql").read_text(encoding="utf-8"))
-    settings = {"checkpoint": str(root / "checkpoint"), "follow": True, "buckets": 2, "options": {"maxFilesPerTrigger": "1"}}
-    history: list[str] = []
-    while (missing := [k for k in KINDS if k not in history]) or len(history) < KILLS - TREES:
-        assert len(history) < MOST, f"never met: {missing}; {Counter(history)}"
-        feed.write(2)
-        run = start_run(spark, script, {}, **settings)
-        wait_for(root, rng, MOMENTS[rng.choice(missing or KINDS)], patience_s=30)
-        lose_everything(spark, run)
-        history.append(where(root))
-    return history
-
-
-def test_killed_runs_give_what_an_undisturbed_run_gives(spark, tmp_path):
+def test_killed_runs_give_what_an_undisturbed_run_gives(tmp_path):
     root, rng = tmp_path, Random(SEED)
     (root / "script.cql").write_text(SCRIPT.format(root=root), encoding="utf-8")
     batches = payments()
     feed = Feed(root / "in", [[a.values for a in b.rows["payments"]] for b in batches])
-    history = killed_in_session(spark, root, feed, rng)
-    for _ in range(TREES):
+    history: list[str] = []
+    while len(history) < KILLS:
         feed.write(3)
         child = Child(root, "--follow")
         try:
             assert child.says(PATIENCE_S) == "active", (root / "child.log").read_text()[-3000:]
-            wait_for(root, rng, rng.choice(("planned", "staged", "published")))
+            due = not any("workers" in kill for kill in history[-8:])
+            for _ in range(TRIES if due else 0):
+                feed.write(1)
+                lost = lose_workers(root, child, rng)
+                if lost:
+                    history.append(lost)
+                    break
+            feed.write(3)
+            moment = wait_for(root, rng, ("time", "planned", "staged", "staged", "published", "published", "committed"))
         finally:
             child.kill()
-        history.append(f"all, {where(root)}")
+        history.append(f"{moment}: all, with {files_in(root, 'committed')} batches committed")
+        print(history[-1], flush=True)
     feed.write(len(batches))
-    start_run(spark, parse_script(SCRIPT.format(root=root)), {}, checkpoint=str(root / "checkpoint"), buckets=2).wait(PATIENCE_S)
-    print(Counter(history))
-    assert len(history) >= KILLS
+    child = Child(root)
+    try:
+        assert [child.says(PATIENCE_S), child.says(PATIENCE_S)] == ["active", "done"], (root / "child.log").read_text()[-3000:]
+    finally:
+        child.kill()
+    print(*history, sep="\n")
+    assert any("workers" in kill for kill in history), f"no worker was missed: {history}"
     check_sinks(root, batches, history)
 
 
