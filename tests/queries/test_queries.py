@@ -16,7 +16,7 @@ from headrace.plan.nodes import Node, WindowAggregate, children
 from headrace.plan.query import Emit
 from headrace.plan.windows import RangeWindow, RowsWindow
 from headrace.testing.cases import check_engine, check_oracle, complete, read_case
-from headrace.testing.conformance import check_restarts, check_restarts_throughout, check_run
+from headrace.testing.conformance import check_restarts_throughout, check_run
 from headrace.testing.local import local_engine
 
 HERE = Path(__file__).parent
@@ -50,7 +50,6 @@ def test_oracle(path):
 def test_local(path):
     case = read_case(path)
     check_engine(case, local_engine)
-    check_restarts(case.run, local_engine, (len(case.run.batches) // 2,), buckets=3)
     check_restarts_throughout(case.run, local_engine, buckets=3)
     check_run(case.run, local_engine, buckets=(3,), recuts=0 if "patterns" in path.parent.name else 1)
 

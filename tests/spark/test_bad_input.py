@@ -133,7 +133,7 @@ def test_two_expressions_that_share_what_fails_on_one_row(spark, tmp_path):
     lines(tmp_path / "csv", "a.csv", "1970-01-01 00:00:10,7", "1970-01-01 00:00:11,abc", "1970-01-01 00:00:12,8")
     sql = """
         CREATE STREAM s (at TIMESTAMP, t STRING) SOURCE FILE('{}/csv') TIMESTAMP BY at;
-        SELECT CAST(t AS INT) AS a, CAST(t AS INT) + 1 AS b FROM s WHERE CAST(t AS INT) + 2 > 0 INTO FILE('{}/out');
+        SELECT CAST(t AS INT) AS a, CAST(t AS INT) + 1 AS b FROM s WHERE CAST(t AS INT) + 2 > 0 EMIT FINAL INTO FILE('{}/out');
         SELECT reason FROM rejected(s) INTO FILE('{}/rejected');
     """
     start(spark, sql, tmp_path).wait(120)
