@@ -8,6 +8,7 @@ from hypothesis import settings
 
 from headrace.oracle.evaluate import expected_after_each_batch
 from headrace.plan.query import Emit
+from headrace.testing.conformance import Run
 from headrace.testing.reach import hold
 from headrace.testing.rows import canonical_row
 from headrace.testing.strategies import Case, cases, sampled
@@ -23,9 +24,9 @@ def bag(rows):
     return Counter((key, canonical_row(row)) for key, row in rows)
 
 
-def final_stays(case: Case, seed: int) -> None:
-    query = replace(case.script.queries[0], emit=Emit.CHANGES)
-    expected = expected_after_each_batch(query, case.batches)
+def final_stays(run: Run, seed: int) -> None:
+    query = replace(run.script.queries[0], emit=Emit.CHANGES)
+    expected = expected_after_each_batch(query, run.batches)
     for earlier, later in pairwise(expected):
         assert earlier.outcome.frontier <= later.outcome.frontier
         assert bag(earlier.final) <= bag(later.final)
@@ -37,10 +38,10 @@ def final_stays(case: Case, seed: int) -> None:
     assert expected[-1].final == expected[-1].changes
 
 
-def each_row_has_its_place(case: Case, seed: int) -> None:
-    outcomes = [e.outcome for e in expected_after_each_batch(case.script.queries[0], case.batches)]
-    promises = case.script.streams[0].punctuation is not None
-    for batch, outcome in zip(case.batches, outcomes, strict=False):
+def each_row_has_its_place(run: Run, seed: int) -> None:
+    outcomes = [e.outcome for e in run.expected[run.script.queries[0].name]]
+    promises = run.script.streams[0].punctuation is not None
+    for batch, outcome in zip(run.batches, outcomes, strict=False):
         rows = len(outcome.admitted) + len(outcome.late) + len(outcome.rejected)
         arrived = len(batch.rows["payments"])
         assert rows == arrived or (promises and rows < arrived)  # a promise is no row

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hypothesis import strategies as st
-from seeds import FIRST, examples
+from seeds import FIRST, agrees, examples
 
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Merge, Node, Project, Scan
@@ -13,8 +13,7 @@ from headrace.plan.query import Emit, Query, Script
 from headrace.plan.stream import Stream
 from headrace.plan.time import SECOND
 from headrace.stages.lower import lower
-from headrace.testing.conformance import check_query
-from headrace.testing.local import local_engine
+from headrace.testing.conformance import Run
 from headrace.testing.reach import hold
 from headrace.testing.strategies import (
     PAYMENTS,
@@ -68,9 +67,8 @@ def a_case(seed: int) -> Case:
     return case
 
 
-def conforms(case: Case, seed: int) -> None:
-    buckets = ((3, 1), (4,), (1,))[seed % 3]
-    check_query(case.script, case.batches, local_engine, buckets=buckets, restarts=(1, 3), recuts=1, losses=False, seed=seed)
+def conforms(run: Run, seed: int) -> None:
+    agrees(run, seed, (3, 1), (4,), (1,), restarts=(1, 3), losses=False)
 
 
 def test_queries_over_results_conform():

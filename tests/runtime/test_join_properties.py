@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 from hypothesis import strategies as st
-from seeds import FIRST, examples
+from seeds import FIRST, agrees, examples
 
 from headrace.oracle.admission import Arrival, Batch
 from headrace.plan.aggregates import Aggregate, function
@@ -20,7 +20,7 @@ from headrace.plan.stream import Bound, FileSource, Stream
 from headrace.plan.time import SECOND
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow, Window
 from headrace.sql import parse_script
-from headrace.testing.conformance import check_bounded_state, check_query
+from headrace.testing.conformance import Run, check_bounded_state
 from headrace.testing.disorder import disordered
 from headrace.testing.local import local_engine
 from headrace.testing.reach import hold
@@ -108,9 +108,8 @@ def _together(draw: st.DrawFn, base: tuple[Stream, ...]) -> list[Batch]:
     return batches
 
 
-def conforms(case: Case, seed: int) -> None:
-    buckets = ((4, 1), (3,), (1,), (7,))[seed % 4]
-    check_query(case.script, case.batches, local_engine, buckets=buckets, restarts=(1, 3), recuts=1, seed=seed)
+def conforms(run: Run, seed: int) -> None:
+    agrees(run, seed, (4, 1), (3,), (1,), (7,), restarts=(1, 3))
 
 
 def test_joins_conform():

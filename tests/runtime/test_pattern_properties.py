@@ -7,24 +7,22 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from seeds import FIRST, examples
+from seeds import FIRST, agrees, examples
 
 from headrace.oracle.admission import Arrival, Batch, admit
 from headrace.plan.patterns import Selection
 from headrace.plan.time import SECOND
 from headrace.sql import parse_script
-from headrace.testing.conformance import ConformanceError, check_bounded_state, check_query
+from headrace.testing.conformance import ConformanceError, Run, check_bounded_state, check_query
 from headrace.testing.disorder import Timed, delayed, disordered, in_order, punctuated
 from headrace.testing.local import local_engine
 from headrace.testing.pattern_strategies import seeded_pattern_case
 from headrace.testing.reach import hold
 from headrace.testing.rows import from_micros
-from headrace.testing.strategies import Case
 
 
-def conforms(case: Case, seed: int) -> None:
-    buckets = ((4, 1), (3,), (1,))[seed % 3]
-    check_query(case.script, case.batches, local_engine, buckets=buckets, restarts=(1, 3), recuts=1, seed=seed)
+def conforms(run: Run, seed: int) -> None:
+    agrees(run, seed, (4, 1), (3,), (1,), restarts=(1, 3))
 
 
 def test_patterns_conform():

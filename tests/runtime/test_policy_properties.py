@@ -8,21 +8,20 @@ from __future__ import annotations
 
 from unittest.mock import patch
 
-from seeds import FIRST, examples
+from seeds import FIRST, agrees, examples
 
 from headrace.operators.slices import Slices
 from headrace.oracle.admission import Arrival, Batch
 from headrace.sql import parse_script
-from headrace.testing.conformance import check_query
+from headrace.testing.conformance import Run, check_query
 from headrace.testing.local import local_engine
 from headrace.testing.reach import hold
 from headrace.testing.rows import from_micros
-from headrace.testing.strategies import Case, policy_cases, sampled, shared_looks
+from headrace.testing.strategies import policy_cases, sampled, shared_looks
 
 
-def conforms(case: Case, seed: int) -> None:
-    buckets = ((3, 1), (1,), (4,), (7,))[seed % 4]
-    check_query(case.script, case.batches, local_engine, buckets=buckets, restarts=(1, 3), recuts=1, losses=False, seed=seed)
+def conforms(run: Run, seed: int) -> None:
+    agrees(run, seed, (3, 1), (1,), (4,), (7,), restarts=(1, 3), losses=False)
 
 
 def test_windows_of_every_policy():

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import assume, settings
 from hypothesis import strategies as st
-from seeds import FIRST, examples
+from seeds import FIRST, agrees, examples
 
 from headrace.plan.aggregates import FUNCTIONS, Aggregate
 from headrace.plan.expr import Expr
@@ -19,7 +19,7 @@ from headrace.plan.query import Emit, Query, Script
 from headrace.plan.stream import Bound, FileSource, Stream
 from headrace.plan.time import SECOND
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
-from headrace.testing.conformance import check_query
+from headrace.testing.conformance import Run, check_query
 from headrace.testing.local import local_engine
 from headrace.testing.reach import hold
 from headrace.testing.strategies import PAYMENTS, PUNCTUATION, Case, arrivals, sampled, scripts, streams
@@ -59,15 +59,11 @@ def promised(seed: int) -> Case:
     return case
 
 
-def conforms(case: Case, seed: int) -> None:
+def conforms(run: Run, seed: int) -> None:
     """With some number of buckets, restarted at two places, or everywhere in the deep profile."""
-    places = (
-        range(len(case.batches) + 1) if DEEP else sorted({seed % (len(case.batches) + 1), seed // 7 % (len(case.batches) + 1)})
-    )
-    buckets = ((4, 1), (1,), (4,), (3, 7), (64,))[seed % 5]
-    check_query(
-        case.script, case.batches, local_engine, buckets=buckets, restarts=places, recuts=2 if DEEP else 1, seed=seed
-    )  # fmt: skip
+    places = len(run.batches) + 1
+    restarts = range(places) if DEEP else sorted({seed % places, seed // 7 % places})
+    agrees(run, seed, (4, 1), (1,), (4,), (3, 7), (64,), restarts=restarts, recuts=2 if DEEP else 1)
 
 
 def test_any_script_conforms():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -201,9 +202,21 @@ def read_type(cursor: Cursor) -> str:
     """A Spark SQL type, or one of FlinkCQL's names for it; in one spelling."""
     start = cursor.index
     _type(cursor, 0)
-    tree = _sqlglot(cursor.text, cursor.tokens[start : cursor.index], exp.DataType, "a type", ())
+    if cursor.index == start + 1:
+        return _one_word(" ".join(words(cursor.tokens[start])))
+    return _completed(_sqlglot(cursor.text, cursor.tokens[start : cursor.index], exp.DataType, "a type", ()))
+
+
+@cache
+def _one_word(name: str) -> str:
+    """Most columns have such a type; they are all of `TYPES` or `SPELLINGS`."""
+    return _completed(exp.DataType.build(name, dialect=DIALECT))
+
+
+def _completed(tree: exp.DataType) -> str:
+    """In one spelling, with the digits of a DECIMAL as Spark completes them."""
     for part in tree.find_all(exp.DataType):
-        if part.this is exp.DType.DECIMAL and len(part.expressions) < 2:  # as Spark completes it
+        if part.this is exp.DType.DECIMAL and len(part.expressions) < 2:
             given = part.expressions or [exp.DataTypeParam(this=exp.Literal.number(10))]
             part.set("expressions", [*given, exp.DataTypeParam(this=exp.Literal.number(0))])
     return tree.sql(dialect="spark")

@@ -132,12 +132,14 @@ class Pieces:
         return to
 
     def _slice(self, at: int) -> str:
-        return self.text.slice(span(self.tokens[at]))
+        """As written; several words of one token (`PARTITION BY`) with one space between them."""
+        found = self.text.slice(span(self.tokens[at]))
+        return " ".join(found.split()) if words(self.tokens[at]) else found
 
     def _word(self, at: int) -> str:
         after = self.tokens[at + 1] if at + 1 < len(self.tokens) else None
         if self.marks.is_keyword(self.tokens[at], after, bold=self.bold):
-            return " ".join(self._slice(at).upper().split())
+            return self._slice(at).upper()
         return self._slice(at)
 
     def _as_written(self, at: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 from sqlglot.dialects.spark import Spark
@@ -111,7 +112,13 @@ def words(token: Token) -> tuple[str, ...]:
     """The keyword or keywords of a token in upper case (`GROUP BY` is one token); none for strings and quoted names."""
     if token.token_type in STRINGS or token.token_type is TokenType.IDENTIFIER:
         return ()
-    return tuple(token.text.upper().split())
+    return _split(token.text)
+
+
+@lru_cache(maxsize=8192)
+def _split(text: str) -> tuple[str, ...]:
+    """The words of a phrase in upper case; the same few are asked for at every token."""
+    return tuple(text.upper().split())
 
 
 def is_name(token: Token) -> bool:
@@ -159,10 +166,10 @@ class Cursor:
 
     def _length(self, phrase: str) -> int:
         """How many tokens make up a phrase here; 0 if it is not here."""
-        wanted, got = phrase.split(), 0
+        wanted, got = _split(phrase), 0
         for count, token in enumerate(self.tokens[self.index : self.index + len(wanted)], start=1):
             here = words(token)
-            if not here or tuple(wanted[got : got + len(here)]) != here:
+            if not here or wanted[got : got + len(here)] != here:
                 return 0
             got += len(here)
             if got == len(wanted):

@@ -70,7 +70,7 @@ class Reach:
 
 
 def hold(
-    make: Callable[[int], Case], check: Callable[[Case, int], object], count: int, *, first: int = 0, tries: int = 5,
+    make: Callable[[int], Case], check: Callable[[Run, int], object], count: int, *, first: int = 0, tries: int = 5,
     by_turns: bool = False,
 ) -> None:  # fmt: skip
     """Check so many cases, each the best of some that seeds give: the oracle, asked anyway, says how far one reaches.
@@ -86,7 +86,7 @@ def hold(
         if run is None:
             continue
         try:
-            check(Case(run.script, run.batches), seed)
+            check(run, seed)
         except Exception as error:
             error.add_note(f"the case of seed {seed}; HEADRACE_SEED={seeds[0]} begins with it")
             raise
