@@ -213,7 +213,7 @@ def _one_word(name: str) -> str:
     return _completed(exp.DataType.build(name, dialect=DIALECT))
 
 
-def _completed(tree: exp.DataType) -> str:
+def _completed(tree: exp.Expr) -> str:
     """In one spelling, with the digits of a DECIMAL as Spark completes them."""
     for part in tree.find_all(exp.DataType):
         if part.this is exp.DType.DECIMAL and len(part.expressions) < 2:

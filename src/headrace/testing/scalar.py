@@ -110,7 +110,7 @@ def _compute(exprs: tuple[Expr, ...], schema: Schema, batch: pa.RecordBatch) -> 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that rows are copied: a relation would not, but takes twice as long to be bound
-            table = _connection().execute(f"SELECT {_select(exprs, schema)} FROM batch").to_arrow_table()
+            table: pa.Table = _connection().execute(f"SELECT {_select(exprs, schema)} FROM batch").to_arrow_table()
     except duckdb.Error as error:
         raise DataError(f"{', '.join(map(str, exprs))} cannot be evaluated: {error}") from error
     return [_typed(column.combine_chunks(), _kind(expr, schema)) for column, expr in zip(table.columns, exprs, strict=True)]
