@@ -19,12 +19,12 @@ PAGE = (Path(__file__).resolve().parents[1] / "docs" / "grammar.md").read_text(e
 BLOCKS = "\n\n".join(re.findall(r"^```ebnf\n(.*?)^```$", PAGE, re.M | re.S))
 EXAMPLES = "\n".join(re.findall(r"^```sql\n(.*?)^```$", PAGE, re.M | re.S))
 COLUMNS = "(id BIGINT, card STRING, amount DOUBLE, x DOUBLE, at TIMESTAMP)"
-PRELUDE = f"""
-CREATE SCHEMA sale {COLUMNS};
-CREATE SCHEMA till (till INT);
-CREATE STREAM payments sale SOURCE FILE('p.csv') TIMESTAMP BY at DELAY 10 SECONDS;
-CREATE STREAM refunds sale SOURCE FILE('r.csv') TIMESTAMP BY at DELAY 10 SECONDS;
-"""
+PRELUDE = {  # what a sentence may speak of -> how it is made
+    "sale": f"CREATE SCHEMA sale {COLUMNS};\n",
+    "till": "CREATE SCHEMA till (till INT);\n",
+    "payments": f"CREATE STREAM payments {COLUMNS} SOURCE FILE('p.csv') TIMESTAMP BY at DELAY 10 SECONDS;\n",
+    "refunds": f"CREATE STREAM refunds {COLUMNS} SOURCE FILE('r.csv') TIMESTAMP BY at DELAY 10 SECONDS;\n",
+}
 # Words of the productions that are no productions: what a sentence may have there.
 TERMINALS = {
     "stream": ["payments", "refunds"],
@@ -254,8 +254,9 @@ def sentence(random: Random, rule: str = "statement") -> str:
 
 def refusal(text: str) -> str | None:
     """Why the parser does not take a statement; None if it does."""
+    made = "".join(statement for name, statement in PRELUDE.items() if name in text)
     try:
-        parse_script(PRELUDE + text, frames={"frame": FRAME})
+        parse_script(made + text, frames={"frame": FRAME})
     except QueryError as error:
         return error.message
     return None

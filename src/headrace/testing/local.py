@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -27,7 +26,7 @@ from headrace.runtime.save import load, save
 from headrace.stages.lower import Finish, lower
 from headrace.stages.program import Stage
 from headrace.testing.engine import Change, Outputs
-from headrace.testing.rows import batch_of_rows, normal_rows, rows_of_batch
+from headrace.testing.rows import batch_of_rows, rows_of_batch
 from headrace.testing.scalar import evaluate_batch
 
 
@@ -62,10 +61,23 @@ class MemoryStore:
         """Let a page go."""
         del self.pages[name]
 
+    def copy(self) -> MemoryStore:
+        """The same bytes in a store of its own."""
+        return MemoryStore(dict(self.chunks), dict(self.pages))
+
     @property
     def size(self) -> int:
         """Bytes kept."""
         return sum(map(len, self.chunks.values())) + sum(map(len, self.pages.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Saved:
+    """The state of every bucket, by stage and number, and how many rows came of each partition."""
+
+    heads: dict[tuple[int, int], bytes]
+    stores: dict[tuple[int, int], MemoryStore]
+    positions: dict[tuple[str, int], int]
 
 
 @dataclass(slots=True)
@@ -94,15 +106,15 @@ class LocalEngine:
         self._positions: dict[tuple[str, int], int] = defaultdict(int)
         self._stores: dict[tuple[int, int], MemoryStore] = {}
         self._processors: dict[tuple[int, int], TaskProcessor] = {}
-        state: Any = deepcopy(saved)
-        if state is not None:
-            self._positions.update(state["positions"])
+        assert saved is None or isinstance(saved, _Saved)
+        if saved is not None:
+            self._positions.update(saved.positions)
         for s, stage in enumerate(self.lowered.stages):
             for b in range(buckets if stage.route != () else 1):
-                store = self._stores[s, b] = state["stores"][s, b] if state else MemoryStore()
+                store = self._stores[s, b] = saved.stores[s, b].copy() if saved else MemoryStore()
                 processor = self._processors[s, b] = TaskProcessor(stage, store, self._cache, (id(self), s, b), chunk_rows)
-                if state:
-                    load(processor, state["heads"][s, b], store)
+                if saved:
+                    load(processor, saved.heads[s, b], store)
 
     def push(self, batch: Batch) -> Outputs:
         """Take one batch."""
@@ -156,7 +168,7 @@ class LocalEngine:
     def save(self) -> object:
         """The state of every bucket, as bytes."""
         heads = {key: save(p, self._stores[key]) for key, p in self._processors.items()}
-        return deepcopy({"heads": heads, "stores": self._stores, "positions": dict(self._positions)})
+        return _Saved(heads, {key: store.copy() for key, store in self._stores.items()}, dict(self._positions))
 
     def state_size(self) -> int:
         """Bytes of state."""
@@ -166,7 +178,10 @@ class LocalEngine:
     def _pack(self, stream: Stream, batch: Batch, packed: dict[int, _Packed], out: Outputs) -> None:
         """Bring the rows of a stream to the stages that it is a source of."""
         arrivals = batch.rows.get(stream.rows_of, ())
-        rows = normal_rows(stream.schema, [a.values for a in arrivals])
+        if not arrivals:
+            return
+        whole = batch_of_rows(stream.schema, [a.values for a in arrivals])
+        rows = rows_of_batch(whole)
         times = read_times(stream, rows, batch.now)
         partition = np.array([a.partition for a in arrivals], np.int64)
         low = np.array([self._next_position(stream.name, p) for p in partition.tolist()], np.int64)
@@ -180,7 +195,7 @@ class LocalEngine:
             partitioned=True, promise=np.array([promised[i] for i in good], np.int64) if stream.punctuation is not None else None,
         )  # fmt: skip
         events, kept = placed.events()
-        values = batch_of_rows(stream.schema, [rows[good[i]] for i in (range(len(good)) if kept is None else kept)])
+        values = whole.take(pa.array(good, pa.int64()).take(pa.array(kept)) if kept is not None else pa.array(good, pa.int64()))
         for s, stage in enumerate(self.lowered.stages):
             for source, spec in enumerate(stage.sources):
                 if spec.name != stream.name:
@@ -223,6 +238,8 @@ class LocalEngine:
 
     def _give(self, finish: Finish, changes: Changes, out: Outputs) -> None:
         """What is left to do: HAVING, then the columns of the SELECT."""
+        if not len(changes):
+            return
         kept = np.arange(len(changes))
         predicate = all_of(finish.predicates)
         if predicate is not None:
