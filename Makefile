@@ -24,7 +24,7 @@ setup: $(STAMP) ## Virtual environment, packages and Java, where they are missin
 demo: $(STAMP) ## Catch a card fraud that hopping windows miss; leaves a picture in out/demo
 	@$(RUN) $(BIN)/headrace demo
 
-test: lint ## All checks: ruff, mypy, and every test
+test: $(STAMP) ## All checks: ruff, mypy, and every test
 	scripts/test.sh $(ARGS)
 
 lint: $(STAMP) ## ruff and mypy only

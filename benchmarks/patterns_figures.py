@@ -19,7 +19,7 @@ LATE_NEGATED = (0.0, *LATE)
 POGS = (0.1, 0.2, 0.3, 0.4)
 WINDOWS = (20.0, 30.0, 40.0, 50.0, 60.0)
 PAGE_THRESHOLDS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15)
-QUICK_ROWS = 500
+QUICK_ROWS = 300
 BUSIEST = 0.8  # the share of the time that the engine works in the busiest run of a figure, when the stream is played
 LATENCY, TUPLES, EXECUTION, STATE = "latency", "compensations", "execution_us", "stored"
 

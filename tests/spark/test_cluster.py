@@ -62,6 +62,7 @@ class Cluster:
             **os.environ,
             "SPARK_HOME": str(HOME), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m",
             "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",
+            "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # many JVMs that live for a minute
             "PYSPARK_PYTHON": str(self.python), "PYSPARK_DRIVER_PYTHON": sys.executable,
             "PYTHONPATH": str(Path(headrace.__file__).parents[1]),  # as the page says, of the driver
         }  # fmt: skip

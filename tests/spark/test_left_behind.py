@@ -38,7 +38,7 @@ def test_nothing_is_left_behind(tmp_path):
 def start(folder: Path, temporary: str) -> subprocess.Popen[str]:
     """A run that follows its source, up to its first row."""
     command = [sys.executable, "-m", "headrace.cli", "run", "x.cql", "--follow"]
-    environment = {**os.environ, "TMPDIR": temporary}
+    environment = {**os.environ, "TMPDIR": temporary, "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}  # the JVM lives for seconds
     process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert process.stdout.readline() == '{"_op": "+", "id": 1, "n": 1}\n'
     return process
