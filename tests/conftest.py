@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +14,16 @@ settings.register_profile("fast", max_examples=12, deadline=None, suppress_healt
 settings.register_profile("long", max_examples=1_800, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("deep", max_examples=5_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+
+ASKS_FOR_SPARK = re.compile(r"[(, ]spark[,):]|mark\.spark\b")  # as a fixture, or by its mark
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With `-m spark`, files that nowhere ask for it are not even read: some make hundreds of tests when they are."""
+    if config.getoption("markexpr") != "spark" or collection_path.suffix != ".py":
+        return None
+    return None if ASKS_FOR_SPARK.search(collection_path.read_text(encoding="utf-8")) else True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

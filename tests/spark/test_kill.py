@@ -41,7 +41,7 @@ KILLS = int(os.environ.get("HEADRACE_KILLS", "20"))
 SEED = int(os.environ.get("HEADRACE_SEED", "0"))
 FILES = 2 * KILLS + 10  # a kill takes one or none, seldom more
 PATIENCE_S = 300  # for whatever is waited for: a machine may be busy
-TREES = ((IDLE,), ("staged", "partly published", "published"), ("planned",))  # moments at which the whole tree is killed
+TREES = (("staged", "partly published", "published"), (IDLE,), ("planned",))  # moments at which the whole tree is killed
 SCHEMA = Schema.of(at="TIMESTAMP", id="INT", card="STRING", amount="DOUBLE")
 SCRIPT = """
 CREATE STREAM payments (at TIMESTAMP, id INT, card STRING, amount DOUBLE)
@@ -164,7 +164,7 @@ class Kill(NamedTuple):
 
 
 def kills_of(count: int, rng: Random) -> list[Kill]:
-    """All kinds of moments in turn, each time in another order, all points of a kind in turn; one of every ten kills the tree."""
+    """All kinds of moments in turn, each time in another order, all points of a kind in turn; one of twenty kills the tree."""
     every = {**POINTS, IDLE: tuple((daemon, 0, 0) for daemon in DAEMONS)}
     points = {kind: cycle(rng.sample(every[kind], len(every[kind]))) for kind in KINDS}
     kills: list[Kill] = []
@@ -173,9 +173,9 @@ def kills_of(count: int, rng: Random) -> list[Kill]:
             point, least, most = next(points[kind])
             kills.append(Kill(kind, point, rng.randint(least, most), again=rng.random() < 0.6))
     del kills[count:]
-    for ten, kinds in zip(range(0, count, 10), cycle(TREES), strict=False):
+    for twenty, kinds in zip(range(0, count, 20), cycle(TREES), strict=False):
         # Not the very last: one more session would have to be started for the rest.
-        chosen = [i for i in range(ten, min(ten + 10, count - 1)) if kills[i].kind in kinds]
+        chosen = [i for i in range(twenty, min(twenty + 20, count - 1)) if kills[i].kind in kinds]
         if chosen:
             i = rng.choice(chosen)
             kills[i] = kills[i]._replace(tree=True)
