@@ -76,9 +76,15 @@ def flink(monkeypatch):
 
 
 @pytest.fixture
-def quick(spark, flink, tmp_path, monkeypatch):
+def quick(spark, quick_alone, monkeypatch):
     """Run a benchmark with these arguments; what it wrote."""
     monkeypatch.setattr(engine, "session", lambda **_: Lent(spark))
+    return quick_alone
+
+
+@pytest.fixture
+def quick_alone(flink, tmp_path, monkeypatch):
+    """The same for what needs no Spark."""
     monkeypatch.setattr(command, "DATA", tmp_path / "data")
     before = signal.getsignal(signal.SIGTERM)
 
@@ -131,13 +137,13 @@ def test_small_batches(quick):
     assert [r["rows"] for r in found["results"]] == [500, 500]  # a second of 500 events/s: every file was waited for
 
 
-def test_one_event(quick):
-    found = quick("one_event")
+def test_one_event(quick_alone):
+    found = quick_alone("one_event")
     assert [r["rows"] for r in found["results"]] == [200, 200]
 
 
-def test_patterns_without_spark(quick):
-    found = names(quick("patterns", "--parts", "figures,departures,windows"))
+def test_patterns_without_spark(quick_alone):
+    found = names(quick_alone("patterns", "--parts", "figures,departures,windows"))
     assert [n for n in found if n.startswith("figure")] == [f"figure {n}" for n in range(4, 17)]
     assert [n for n in found if n.startswith("departure")] == [f"departure {n}" for n in (4, 5, 8, 6, 12, 13, 14, 15, 16)]
     assert {"1 minutes, in vain", "600 minutes, in vain"} < set(found)

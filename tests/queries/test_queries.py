@@ -53,7 +53,7 @@ def test_local(path):
     case = read_case(path)
     check_engine(case, local_engine)
     other = case.run if "patterns" in path.parent.name else recut_run(case.run, Random(0))
-    check_restarts_throughout(other, local_engine, buckets=3)
+    check_restarts_throughout(other, local_engine, buckets=2)
 
 
 def test_every_aggregate_over_every_window_at_every_level():

@@ -83,4 +83,5 @@ def test_disordered_input_gives_what_the_oracle_says(name):
     events.sort(key=lambda e: e[1] + (rng.randrange(20) if rng.random() < 0.4 else 0))
     batches = [batch(i, *events[start : start + 7]) for i, start in enumerate(range(0, len(events), 7))]
     script = parse_script(f"{STREAMS} {PATTERNS[name]} EMIT CHANGES INTO o")
-    check_query(script, batches, local_engine, buckets=(1, 3), restarts=(2, 5), recuts=1, seed=1)
+    losses = name == "first two"  # what is late or rejected does not depend on the pattern
+    check_query(script, batches, local_engine, buckets=(1, 3), restarts=(2, 5), recuts=1, losses=losses, seed=1)

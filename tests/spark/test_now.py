@@ -45,7 +45,7 @@ def test_only_the_first_batches_compile(spark, tmp_path):
     count = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
     script = ARRIVAL.replace("DELAY 0 SECONDS", "DELAY 0 SECONDS IDLE 1 HOUR AHEAD 1 HOUR END AFTER 1 DAY")
     compiled = []
-    for name, files in (("warm", 3), ("few", 3), ("many", 12)):
+    for name, files in (("warm", 2), ("few", 2), ("many", 6)):
         place = tmp_path / name
         place.mkdir()
         for number in range(files):

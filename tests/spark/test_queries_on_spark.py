@@ -22,7 +22,7 @@ from headrace.testing.cases import QueryCase, read_case
 FOLDER = Path(__file__).parents[1] / "queries"
 TOGETHER = 1 if os.environ.get("HEADRACE_ALONE") else 12
 THROUGHOUT = bool(os.environ.get("HEADRACE_THROUGHOUT"))
-MOST = sys.maxsize if THROUGHOUT else 4  # batches
+MOST = sys.maxsize if THROUGHOUT else 3  # batches
 BUCKETS = (4, 1, 7, 3, 16)
 LIST = Path(__file__).with_name("cases.txt")
 

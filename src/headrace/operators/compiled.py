@@ -28,7 +28,7 @@ from headrace.plan.expr import Expr
 __all__ = ["Compiled", "Slot", "all_of", "compile_expression"]
 
 _HEAD = "def expression(values, nulls):\n"
-_number_or_null = types.Tuple((types.float64, types.boolean))
+NUMBER_OR_NULL = types.Tuple((types.float64, types.boolean))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +55,26 @@ class Compiled:
     @property
     def truth(self) -> Any:
         """`fn(values, nulls) -> bool`: whether the predicate is true."""
-        return _jit(f"{_HEAD}{self.body}    return {self.holds}\n", s.boolean(s.ints, s.flags))
+        return jit(f"{_HEAD}{self.body}    return {self.holds}\n", s.boolean(s.ints, s.flags))
 
     @property
     def number(self) -> Any:
         """`fn(values, nulls) -> (float, is NULL)`; times are in microseconds, dates in days."""
+        return jit(_HEAD + self.body + self.gives, NUMBER_OR_NULL(s.ints, s.flags))
+
+    @property
+    def gives(self) -> str:
+        """Source text that returns the number and whether it is NULL."""
         if self.result.kind in (Kind.BOOLEAN, Kind.STRING):
             raise QueryError(f"{self.expr} is a {self.type}, not a number", hint="use an expression that gives a number")
         if self.result.kind is Kind.VOID:
-            return _jit(f"{_HEAD}{self.body}    return 0.0, True\n", _number_or_null(s.ints, s.flags))
+            return "    return 0.0, True\n"
         value = Value(Kind.DOUBLE, str(float(self.result.literal))) if self.result.kind is Kind.DECIMAL else self.result  # type: ignore[arg-type]
-        text = f"    if {value.null}:\n        return 0.0, True\n    return float({value.text}), False\n"
-        return _jit(_HEAD + self.body + text, _number_or_null(s.ints, s.flags))
+        return f"    if {value.null}:\n        return 0.0, True\n    return float({value.text}), False\n"
 
 
 @lru_cache(maxsize=1024)
-def _jit(source: str, signature: Any) -> Any:
+def jit(source: str, signature: Any) -> Any:
     """The compiled function; equal texts are compiled once in a process."""
     scope: dict[str, Any] = {"np": np, **{name: getattr(scalars, name) for name in dir(scalars) if name[0] != "_"}}
     exec(source, scope)
@@ -83,7 +87,7 @@ def all_of(predicates: list[Compiled]) -> Any:
     for i, predicate in enumerate(predicates):
         text += f"    if (chosen >> {i}) & 1:\n{indent(predicate.body, '    ')}"
         text += f"        if not ({predicate.holds}):\n            return False\n"
-    return _jit(text + "    return True\n", s.boolean(s.integer, s.ints, s.flags))
+    return jit(text + "    return True\n", s.boolean(s.integer, s.ints, s.flags))
 
 
 def compile_expression(expr: Expr, columns: Mapping[tuple[str, str], Slot], number: int = 0) -> Compiled:

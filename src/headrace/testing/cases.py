@@ -164,7 +164,7 @@ def check_oracle(case: QueryCase) -> None:
             raise AssertionError(f"{case.name}: {query.name} is not what the oracle says:\n{got}\nThe case has:\n{want}")
 
 
-def check_engine(case: QueryCase, engine_factory: EngineFactory, buckets: int = 4) -> None:
+def check_engine(case: QueryCase, engine_factory: EngineFactory, buckets: int = 3) -> None:
     """An engine does what its EMIT levels ask after every batch, and in the end has given what the case says."""
     engine, run = engine_factory(case.script, buckets, None), case.run
     outputs = [*(push_untouched(engine, batch) for batch in run.batches), engine.finish(run.end)]

@@ -57,7 +57,7 @@ def check_query(
     batches: Sequence[Batch],
     engine_factory: EngineFactory,
     *,
-    buckets: Sequence[int] = (4, 1),
+    buckets: Sequence[int] = (3, 1),
     restarts: bool | Sequence[int] = True,
     recuts: int = 1,
     losses: bool = True,

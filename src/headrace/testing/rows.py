@@ -51,17 +51,20 @@ def batch_of_rows(schema: Schema, rows: Iterable[Sequence[Any]]) -> pa.RecordBat
 
 
 def array_of(kind: pa.DataType, values: Sequence[Any]) -> pa.Array:
-    """Python values as an Arrow array."""
+    """Python values as an Arrow array; times have microseconds."""
     if pa.types.is_timestamp(kind):
+        assert kind.unit == "us", kind
         micros = [None if v is None else to_micros(v) for v in values]
-        return pa.array(micros, pa.int64()).cast(kind)
+        return pa.array(micros, pa.int64()).view(kind)
     return pa.array(values, kind)
 
 
 def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     """An Arrow column as Python values."""
     if pa.types.is_timestamp(column.type):
-        micros = column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64()).to_pylist()
+        if column.type.unit != "us":
+            column = column.cast(pa.timestamp("us", tz=column.type.tz))
+        micros = column.cast(pa.int64()).to_pylist()
         return [None if m is None else from_micros(m) for m in micros]
     return list(column.to_pylist())
 

@@ -2,6 +2,7 @@
 
 For the oracle and the in-process runtime. What DuckDB does otherwise than Spark and sqlglot does not translate is put right here
 where tests need it (a cast to an integer cuts off the fraction); the meaning of an exotic function is settled by Spark alone.
+The simplest expressions are read from the columns themselves (`simple.py`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from headrace.plan.aggregates import INTEGRAL, base_type
 from headrace.plan.arrow import arrow_type
 from headrace.plan.expr import UNKNOWN_TYPE, Expr
 from headrace.plan.schema import Schema
+from headrace.testing import simple
 from headrace.testing.rows import Row, batch_of_rows, rows_of_batch
 
 _MOST_BYTES = 20_000  # of a batch whose values are remembered
@@ -56,6 +58,8 @@ def evaluate_batch(
     for i, expr in enumerate(exprs):
         if expr.as_column is not None:
             columns[i] = batch.column(_place(schema, expr))
+        elif (read := simple.reader(expr, schema)) is not None:
+            columns[i] = read(batch)
         else:
             computed.append(i)
     if computed:
