@@ -32,6 +32,7 @@ BLOCKS = [1 << 22, 64, 7]
         "x,at,id,,merchant,card\n9,t,1,,m,c\n",
         "\ufeffid,card,merchant,at\r\n1,c,m,t\r\n",
         "\n\n id , card ,merchant,at\n\n1,c,m,t\n\n",
+        '"id", "card" , "merchant",at\n1,c,m,t\n',
         "id,card,merchant,at\r1,c,m,t\r",
         '"id","card","merchant","two\nlines",at\n1,c,m,x,t',
         "1,c,m,t",

@@ -14,6 +14,7 @@ import pytest
 from headrace.errors import DataError
 from headrace.files.parquet import readable
 from headrace.files.survey import survey
+from headrace.notices import HeadraceWarning
 from headrace.plan.schema import Schema
 from headrace.plan.stream import FileSource, Stream
 
@@ -123,3 +124,45 @@ def test_thousands_of_files_are_looked_at_quickly(tmp_path):
 def test_json_that_begins_with_nonsense_is_json_if_it_is_said(tmp_path):
     text = "nonsense\n" + json.dumps({"id": 1})
     assert look(tmp_path / "in", {"a": text}, "json").format == "json"
+
+
+def test_what_lies_there_and_is_not_read_is_said(tmp_path):
+    (tmp_path / "in" / "day=1").mkdir(parents=True)
+    (tmp_path / "in" / "gone").symlink_to(tmp_path / "nowhere")
+    with pytest.warns(HeadraceWarning) as said:
+        look(tmp_path / "in", {"a.csv": "id,card,at\n" + ROW})
+    assert [str(w.message).partition(": ")[2] for w in said] == [
+        f"files in folders are not read: day=1. SOURCE FILE('{tmp_path}/in/*/*') reads those",
+        "what is no file is not read: gone",
+    ]
+
+
+def test_a_hidden_file_that_is_named_is_not_said_to_be_missing(tmp_path):
+    (tmp_path / ".a.csv").write_text("id,card,at\n" + ROW)
+    source = FileSource(str(tmp_path / ".a.csv"), "auto")
+    with pytest.raises(DataError, match=r"\.a\.csv' is not read: Spark takes names that begin with"):
+        survey(Stream("p", source, SCHEMA), source)
+
+
+def test_brackets_without_end_are_no_recursion_without_end(tmp_path):
+    deep = '{"id": ' + "[" * 3000 + "]" * 3000 + "}\n"
+    assert look(tmp_path / "in", {"a.json": deep + OBJECT}).format == "json"
+
+
+def test_parquet_that_spark_cannot_read_is_told_what_it_is(tmp_path):
+    twice = table(ID=pa.array([1], pa.int32()))
+    with pytest.raises(DataError, match="a has several columns 'id': id, ID"):
+        look(tmp_path / "in", {"a": twice})
+    (tmp_path / "in/a").unlink()
+    pq.write_table(table(), tmp_path / "in/b", compression="brotli")
+    with pytest.raises(DataError, match="b is compressed with BROTLI, which Spark has no reader for"):
+        look(tmp_path / "in", {})
+    (tmp_path / "in/b").unlink()
+    with pytest.raises(DataError, match=r"is null \(NULL\), and is declared STRING") as caught:
+        look(tmp_path / "in", {"c": table(card=pa.nulls(1))})
+    assert "a column without any value has no type" in str(caught.value)
+
+
+def test_parquet_with_a_colon_in_its_name_is_refused(tmp_path):
+    with pytest.raises(DataError, match=r"12:00\.parquet has a colon in its name"):
+        look(tmp_path / "in", {"12:00.parquet": table()})

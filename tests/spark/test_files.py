@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shutil import copyfile
 
 import duckdb
 import pandas as pd
@@ -12,6 +13,7 @@ from case_driver import read_sink
 
 import headrace as hr
 from headrace.errors import DataError
+from headrace.notices import HeadraceWarning
 from headrace.spark.run import start_run
 from headrace.sql import parse_script
 
@@ -43,8 +45,11 @@ def outputs(spark, tmp_path_factory):
     (root / "csv/a").write_bytes(
         f'\ufeffid,card,merchant,at\r\n1,c1,"m\r\n1",{TIME}\r\n\r\nx,c,m,{TIME}\r\n2,"c ""2""",m2,{TIME}'.encode()
     )
-    (root / "csv/b").write_text(f'"ID",MERCHANT,extra,card,"at"\n3,m3,,c3,{TIME}\n4,m4\n5,m5,,c5,soon\n6,m6,,c6,{TIME}\n')
+    (root / "csv/b").write_text(
+        f'"ID",MERCHANT,extra,card,"at"\n3,m3,,c3,{TIME}\n4,m4\n5,m5,,c5,soon\n6,m6,,c6,{TIME}\n7,m7,,c7, 12:00:17\n'
+    )
     lines = [{"ID": 1, "S": {"AA": 2}, "M": {"k": 1, "K": 3}, "At": TIME}, {"id": 2, "at": TIME}, {"id": "three", "at": TIME}]
+    lines += [{"id": 8, "at": "12:00:17"}, {"id": 9, "at": 1704067200}, {"id": 10, "at": TIME, "s": {"aa": "x"}}]
     (root / "json/lines").write_text("\n".join(map(json.dumps, lines)) + "\n")
     (root / "json/array").write_text(json.dumps([{"id": 4, "at": TIME}, {"Id": 5, "s": {"Aa": 6}, "AT": TIME}], indent=2))
     (root / "json/objects").write_text("\n".join(json.dumps({"id": i, "at": TIME}, indent=2) for i in (6, 7)))
@@ -71,13 +76,19 @@ def test_a_rejected_row_says_where_what_and_why(outputs):
         ("a", 5, f"x,c,m,{TIME}", "column 'id' is INT, and here is 'x'"),
         ("b", 3, "4,m4", "it has 2 fields, and 5 were expected: ID, MERCHANT, extra, card, at"),
         ("b", 4, "5,m5,,c5,soon", "column 'at' is TIMESTAMP, and here is 'soon'"),
+        ("b", 6, "7,m7,,c7, 12:00:17", "column 'at' is TIMESTAMP, and here is ' 12:00:17'"),  # not one of today
     ]
 
 
 def test_json_in_three_dialects_and_any_case(outputs):
     assert outputs("j") == [(1, 2, 3), (2, None, None), (4, None, None), (5, 6, None), (6, None, None), (7, None, None)]
-    row = json.dumps({"id": "three", "at": TIME})
-    assert named(outputs("bad_json")) == [("lines", 3, row, "column 'id' is INT, and here is \"three\"")]
+    assert [(line, reason) for _, line, _, reason in named(outputs("bad_json"))] == [
+        (3, "column 'id' is INT, and here is \"three\""),
+        (4, "column 'at' is TIMESTAMP, and here is '12:00:17'"),
+        (5, "column 'at' is TIMESTAMP, and here is '1704067200'"),  # seconds or milliseconds, who knows
+        (6, 'column \'s\' is STRUCT<Aa: INT>, and here is {"aa": "x"}'),
+    ]
+    assert outputs("bad_json")[0][2] == json.dumps({"id": "three", "at": TIME})
 
 
 def test_nanoseconds_are_read_to_the_microsecond_they_are_in(outputs):
@@ -134,3 +145,57 @@ def test_static_frames_that_reject_everything_fail(spark, tmp_path):
     run = hr.start({str(tmp_path / "out"): hr.stream(frame, "at", "1 second", name="p")})
     with pytest.raises(DataError, match="all 2 rows of p were rejected, for example the timestamp at is NULL"):
         run.wait()
+
+
+ODD = (
+    "[x]",
+    "{y,z}",
+    "q?",
+    "st*r",
+    "b\\s",
+    "co:lon",
+    "sp ace%41ü#",
+)  # all that a name may have, and a pattern means something by
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+def test_rows_come_once_whatever_files_are_called_and_folders_are_beside_them(spark, tmp_path, kind):
+    """In a directory, by a pattern, one by one; and what is not read is said."""
+    folder = tmp_path / "in"
+    odd = [name for name in ODD if ":" not in name or kind != "parquet"]  # which Spark cannot read then
+    for name in (*odd, "a", "key=1/b", "key=2/c", "other/key=3/d", "third/key=4/e"):
+        write_row(folder / f"{name}.{kind}", name)
+    every = sorted([*odd, "a"])
+    sources = {"dir": folder, "star": folder / f"*.{kind}", "deep": folder / "key=*" / "*"}
+    sources |= {f"one{i}": folder / f"{name}.{kind}" for i, name in enumerate(every)}
+    sources["plain"] = tmp_path / "plain"
+    copyfile(folder / f"a.{kind}", sources["plain"])
+    script = "".join(
+        f"CREATE STREAM {s} (name STRING, at TIMESTAMP) SOURCE FILE('{path}') TIMESTAMP BY at DELAY 0;"
+        f"SELECT name FROM {s} EMIT FINAL INTO FILE('{tmp_path}/out/{s}');"
+        for s, path in sources.items()
+    ).replace("\\", "\\\\")
+    with pytest.warns(HeadraceWarning, match=r"'dir': files in folders are not read: key=1, key=2, other, \.\.\. SOURCE FILE"):
+        start_run(spark, parse_script(script), {}, checkpoint=str(tmp_path / "checkpoint"), buckets=2).wait(300)
+    found = {s: sorted(name for (name,) in read_sink(tmp_path / "out" / s)) for s in sources}
+    alone = {f"one{i}": [name] for i, name in enumerate(every)}
+    assert found == {"dir": every, "star": every, "deep": ["key=1/b", "key=2/c"], "plain": ["a"], **alone}
+
+
+def write_row(file: Path, name: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    match file.suffix:
+        case ".csv":
+            file.write_text(f'name,at\n"{name}",{TIME}\n')
+        case ".json":
+            file.write_text(json.dumps({"name": name, "at": TIME}))
+        case _:
+            pd.DataFrame({"name": [name], "at": pd.to_datetime([TIME])}).to_parquet(file)
+
+
+def test_a_script_that_reads_no_frames_runs_in_the_session_there_is(spark, tmp_path):
+    (tmp_path / "a.csv").write_text(f"id,at\n1,{TIME}\n")
+    script = (
+        f"CREATE STREAM p (id INT, at TIMESTAMP) SOURCE FILE('{tmp_path}/a.csv') TIMESTAMP BY at DELAY 0;SELECT id FROM p INTO o;"
+    )
+    assert [tuple(row) for row in hr.sql(script).to_df("o").select("id").collect()] == [(1,)]

@@ -48,7 +48,9 @@ def console() -> ConsoleSink:
 def start(outputs: Mapping[str | Sink, Stream | Output], checkpoint: str | None = None, **options: Any) -> Run:
     """Run streams into sinks, all as one query: `hr.start({"profiles/": profile, "late/": payments.late()})`.
 
-    A string is the path of a directory; `hr.file`, `hr.table` and `hr.console` name other sinks.
+    A string is the path of a directory; `hr.file`, `hr.table` and `hr.console` name other sinks. It reads what its sources have
+    and ends; `follow=True` goes on until it is stopped. `overwrite=True` replaces what another run wrote, `max_rejected=0.05` is
+    the share of rows from which on it fails, `trigger_ms=..` how long a micro-batch waits for the next.
     """
     script, frames = script_of(outputs)
     return _spark().start(script, frames, checkpoint=checkpoint, **options)

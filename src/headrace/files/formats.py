@@ -37,7 +37,7 @@ def _looks_like_json(text: bytes) -> bool:
     first = text.split(b"\n", 1)[0].decode("utf-8", "replace").strip()
     try:
         json.loads(first)
-    except ValueError:
+    except (ValueError, RecursionError):
         return re.match(rb'\{\s*("([^"\\]|\\.)*"\s*:|\})|\[\s*([\[{"\d\]-]|$)', text) is not None
     return True
 

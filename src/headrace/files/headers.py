@@ -64,10 +64,16 @@ def layout_of(head: bytes, delimiter: str, schema: Schema) -> Layout:
     if first is None:
         return plain
     record, taken, lines = first
-    names = tuple(name.strip() for name in record)
+    names = tuple(_plain(name) for name in record)
     if not _is_header(names, schema):
         return _otherwise(plain, names, head[start:], delimiter, schema)
     return _headed(names, start + taken, lines, schema)
+
+
+def _plain(name: str) -> str:
+    """A name as it is meant: spaces before quotes make these a part of the field."""
+    name = name.strip()
+    return name[1:-1].strip() if len(name) > 1 and name[0] == name[-1] == '"' else name
 
 
 def _headed(names: tuple[str, ...], skip: int, lines: int, schema: Schema) -> Layout:

@@ -82,7 +82,7 @@ def lines_of_json(head: bytes) -> bool:
 def _is_json(text: bytes) -> bool:
     try:
         json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 

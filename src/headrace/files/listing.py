@@ -1,26 +1,76 @@
-"""The files behind a path."""
+"""The files behind a path: the file of that name, the files that a pattern fits, or those that lie in a directory itself."""
 
 from __future__ import annotations
 
 import glob
 import os
+import re
 
 from headrace.errors import DataError
-from headrace.files.opening import has_scheme
+from headrace.files.opening import local_path
+
+HIDDEN = (".", "_")
+_MAGIC = re.compile(r"([{}\[\]*?\\])")  # of Hadoop, whose patterns Spark takes
 
 
 def existing(path: str, where: str) -> list[str]:
     """The files behind a local path; an error if there is nothing to read now or later."""
-    if has_scheme(path):
+    local = local_path(path)
+    if local is None:
         return []
-    if os.path.isdir(path):
-        return sorted(p for p in glob.glob(os.path.join(glob.escape(path), "*")) if _visible(p))
-    found = sorted(p for p in glob.glob(path) if _visible(p))
-    if not found and not os.path.isdir(os.path.dirname(path) or "."):
+    if os.path.isdir(local):
+        return sorted(p for p in glob.glob(os.path.join(glob.escape(local), "*")) if _visible(p))
+    if is_pattern(local):
+        if not os.path.isdir(base_of(local)):
+            raise DataError(f"there is no file or directory {path!r}", where=where, hint=_looked_from())
+        return sorted(p for p in glob.glob(local) if _visible(p))
+    if not os.path.isdir(os.path.dirname(local) or "."):
         raise DataError(f"there is no file or directory {path!r}", where=where, hint=_looked_from())
-    if not found and not glob.has_magic(path):
+    if not os.path.isfile(local):
         raise DataError(f"there is no file {path!r}", where=where, hint=_looked_from())
-    return found
+    if not _visible(local):
+        raise DataError(
+            f"{path!r} is not read: Spark takes names that begin with '.' or '_' for files that are not whole yet", where=where,
+            hint="give the file another name",
+        )  # fmt: skip
+    return [local]
+
+
+def passed_by(path: str) -> list[str]:
+    """What lies behind a local path and is not read: folders, whose files are not those of the path, and links to nothing."""
+    local = local_path(path)
+    if local is None or not (os.path.isdir(local) or is_pattern(local)):
+        return []
+    found = glob.glob(os.path.join(glob.escape(local), "*") if os.path.isdir(local) else local)
+    return sorted(p for p in found if not os.path.isfile(p) and not os.path.basename(p).startswith(HIDDEN))
+
+
+def is_pattern(path: str) -> bool:
+    """Whether a local path stands for all that it fits. One that exists as it is written is that one."""
+    return glob.has_magic(path) and not os.path.lexists(path)
+
+
+def base_of(path: str) -> str:
+    """The folder below which all files of a local path are.
+
+    >>> base_of("/tmp/web-*/a.csv"), base_of("/tmp/*.csv")
+    ('/tmp', '/tmp')
+    """
+    path = os.path.abspath(path)
+    if os.path.isdir(path):
+        return path
+    while is_pattern(path):
+        path = os.path.dirname(path)
+    return path if os.path.isdir(path) else os.path.dirname(path)
+
+
+def literal(path: str) -> str:
+    r"""A path as a pattern that fits nothing else.
+
+    >>> print(literal("/logs/[a].csv"), literal("/logs/a.csv"))
+    /logs/\[a\].csv /logs/a.csv
+    """
+    return _MAGIC.sub(r"\\\1", path)
 
 
 def _looked_from() -> str:
@@ -28,4 +78,4 @@ def _looked_from() -> str:
 
 
 def _visible(path: str) -> bool:
-    return os.path.isfile(path) and not os.path.basename(path).startswith((".", "_"))
+    return os.path.isfile(path) and not os.path.basename(path).startswith(HIDDEN)

@@ -24,6 +24,7 @@ WIDER = {
     "BINARY": ("BINARY", "STRING"),
     "TIMESTAMP_NTZ": ("TIMESTAMP_NTZ", "TIMESTAMP"),
 }
+UNKNOWN_CODECS = {"BROTLI", "LZO"}
 DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
 SIMPLE = {
     pa.bool_(): "BOOLEAN", pa.int8(): "TINYINT", pa.int16(): "SMALLINT", pa.int32(): "INT", pa.int64(): "BIGINT",
@@ -76,12 +77,18 @@ def _digits(decimal: str) -> tuple[int, int]:
 
 
 def schema_of(path: str, where: str) -> pa.Schema:
-    """The columns of a file."""
+    """The columns of a file that Spark can unpack."""
     try:
-        return pq.read_schema(path)
+        footer = pq.read_metadata(path)
+        columns = footer.schema.to_arrow_schema()
     except (pa.ArrowException, OSError) as error:
         message = f"{os.path.basename(path)} cannot be read as parquet: {error}"
         raise DataError(message, where=where, hint="it may not be written to its end") from error
+    packed = {footer.row_group(0).column(i).compression for i in range(footer.num_columns)} if footer.num_row_groups else set()
+    if unknown := sorted(packed & UNKNOWN_CODECS):
+        message = f"{os.path.basename(path)} is compressed with {unknown[0]}, which Spark has no reader for"
+        raise DataError(message, where=where, hint="write it with zstd, snappy, gzip or lz4")
+    return columns
 
 
 def _column(columns: pa.Schema, field: Field) -> pa.Field | None:
@@ -97,15 +104,28 @@ def check_columns(path: str, columns: pa.Schema, schema: Schema, where: str) -> 
             where=where, hint="correct the columns of CREATE STREAM, or the file",
         )  # fmt: skip
     for declared in schema.fields:
-        column = _column(columns, declared)
-        assert column is not None
-        found = spark_type(column.type)
-        if not readable(found, declared.type):
-            raise DataError(
-                f"in {os.path.basename(path)} the column {declared.name!r} is {column.type} ({found}),"
-                f" and is declared {declared.type}",
-                where=where, hint=f"declare it: {declared.name} {found}; a query can CAST({declared.name} AS {declared.type})",
-            )  # fmt: skip
+        _check_column(os.path.basename(path), columns, declared, where)
+
+
+def _check_column(file: str, columns: pa.Schema, declared: Field, where: str) -> None:
+    twins = [c.name for c in columns if c.name.lower() == declared.name.lower()]
+    if len(twins) > 1:
+        raise DataError(
+            f"{file} has several columns {declared.name!r}: {', '.join(twins)}", where=where,
+            hint="names of columns do not mind case: give them names that differ in more",
+        )  # fmt: skip
+    column = _column(columns, declared)
+    assert column is not None
+    found = spark_type(column.type)
+    if readable(found, declared.type):
+        return
+    hint = f"declare it: {declared.name} {found}; a query can CAST({declared.name} AS {declared.type})"
+    if pa.types.is_null(column.type):
+        hint = "a column without any value has no type in the file: write it with one, in pandas with astype"
+    raise DataError(
+        f"in {file} the column {declared.name!r} is {column.type} ({found}), and is declared {declared.type}", where=where,
+        hint=hint,
+    )  # fmt: skip
 
 
 def nanosecond_columns(files: dict[str, pa.Schema], schema: Schema, where: str) -> frozenset[str]:

@@ -74,7 +74,7 @@ def _misfit(row: dict[str, Any], reading: Reading) -> str:
 def _json_misfit(text: str, schema: Schema) -> str:
     try:
         given = {str(key).lower(): value for key, value in json.loads(text).items()}
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return f"it is not JSON: {error}"
     for field in schema.fields:
         value = given.get(field.name.lower())

@@ -15,12 +15,15 @@ import numpy as np
 from headrace.errors import DataError
 from headrace.files.formats import BOM, LOOK, NOT_UTF8, TEXTS, format_of, look
 from headrace.files.headers import layout_of
-from headrace.files.listing import existing
+from headrace.files.listing import existing, is_pattern, passed_by
 from headrace.files.parquet import check_columns, nanosecond_columns, schema_of
+from headrace.notices import warn
 from headrace.plan.nodes import base_streams
 from headrace.plan.stream import FileSource
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from headrace.files.headers import Layout
     from headrace.plan.query import Script
     from headrace.plan.schema import Schema
@@ -44,6 +47,7 @@ def survey(stream: Stream, source: FileSource) -> Survey:
     """Look at the files of a stream; an error says which of them is not what is declared."""
     where = f"stream {stream.name!r}" if not stream.static else f"table {stream.name!r}"
     files = existing(source.path, where)
+    _say_passed_by(source.path, where)
     heads = {path: _head(path) for path in files}
     kind = _format(heads, source, where)
     match kind:
@@ -53,10 +57,34 @@ def survey(stream: Stream, source: FileSource) -> Survey:
             _check_keys(heads, stream.schema, where)
             return Survey(kind, tuple(files))
         case _:
+            _refuse_colons(heads, where)
             full = {path: schema_of(path, where) for path, head in heads.items() if head}
             for path, columns in full.items():
                 check_columns(path, columns, stream.schema, where)
             return Survey(kind, tuple(files), nanoseconds=nanosecond_columns(full, stream.schema, where))
+
+
+def _refuse_colons(paths: Iterable[str], where: str) -> None:
+    """Hadoop takes what stands before a colon in a name for a scheme; text we read ourselves."""
+    for path in paths:
+        if ":" in _name(path):
+            raise DataError(f"{_name(path)} has a colon in its name, with which Spark cannot read parquet", where=where,
+                            hint="give the file another name")  # fmt: skip
+
+
+def _say_passed_by(path: str, where: str) -> None:
+    """What a user may think is read."""
+    found = passed_by(path)
+    folders = [p for p in found if os.path.isdir(p)]
+    if folders:
+        inner = os.path.join(path, "*") if is_pattern(path) else os.path.join(path, "*", "*")
+        warn(f"files in folders are not read: {_few(folders)}. SOURCE FILE('{inner}') reads those", where=where)
+    if others := [p for p in found if p not in folders]:
+        warn(f"what is no file is not read: {_few(others)}", where=where)
+
+
+def _few(paths: list[str]) -> str:
+    return ", ".join(map(_name, paths[:3])) + (", .." if len(paths) > 3 else "")
 
 
 def look_at(script: Script) -> dict[Stream, Survey]:
@@ -118,7 +146,7 @@ def _has_json(head: bytes) -> bool:
         try:
             if isinstance(json.loads(line), dict):
                 return True
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
     return False
 
@@ -137,7 +165,8 @@ def _headed(heads: dict[str, bytes], source: FileSource, schema: Schema, where: 
         (one, layout), (other, _) = layouts[True], layouts[False]
         raise DataError(
             f"{_name(one)} has a header, and {_name(other)} has none", where=where,
-            hint=f"put the same line at the top of {_name(other)} if its columns are in that order: {', '.join(layout.header)}",
+            hint=f"put the same line at the top of {_name(other)} if its columns are in that order: {', '.join(layout.header)};"
+            " or say which files are meant by a pattern, as in SOURCE FILE('in/*.csv')",
         )  # fmt: skip
     return next(iter(layouts), None)
 
@@ -165,6 +194,6 @@ def first_object(head: bytes) -> dict[str, object] | None:
         return None
     try:
         value = json.loads(text[record[0, 0] : record[0, 1]])
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

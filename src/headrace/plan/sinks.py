@@ -168,7 +168,7 @@ def _normal(path: str) -> str:
     if "://" in path:
         scheme, _, rest = path.partition("://")
         return f"{scheme.lower()}://{posixpath.normpath(rest)}"
-    return os.path.abspath(path.removeprefix("file:"))
+    return os.path.realpath(path.removeprefix("file:"))  # links followed
 
 
 def _inside(path: str, folder: str) -> bool:

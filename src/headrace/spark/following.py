@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from headrace.files.following import Follower, Kind
 from headrace.files.headers import layout_of
 from headrace.files.ledger import noted_format
+from headrace.files.listing import base_of, is_pattern
 from headrace.notices import warn
 from headrace.plan.stream import FileSource
 from headrace.spark.consumed import Consumed
@@ -31,20 +32,6 @@ FORGET_BYTES = 64 << 20
 WATCH_S = 1.0
 
 
-def base_of(path: str) -> str:
-    """The folder below which all files of a path are.
-
-    >>> base_of("/logs/web-*/a.csv"), base_of("/logs/*.csv")
-    ('/logs', '/logs')
-    """
-    path = os.path.abspath(path)
-    if os.path.isdir(path):
-        return path
-    while glob.has_magic(path):
-        path = os.path.dirname(path)
-    return path if os.path.isdir(path) else os.path.dirname(path)
-
-
 def find(path: str) -> Iterator[Found]:
     """The files behind a path, now."""
     path = os.path.abspath(path)
@@ -58,7 +45,7 @@ def find(path: str) -> Iterator[Found]:
                     except OSError:
                         continue  # gone meanwhile
         return
-    for name in glob.glob(path) if glob.has_magic(path) else [path]:
+    for name in glob.glob(path) if is_pattern(path) else [path]:
         try:
             if os.path.isfile(name) and os.path.basename(name)[0] not in "._":
                 yield name, os.stat(name)

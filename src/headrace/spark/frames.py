@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import QueryError
+from headrace.errors import QueryError, SetupError
 from headrace.spark.borrowed import with_own_partitions
 from headrace.spark.failures import explained
 from headrace.spark.plan import finish_one, output_frame
@@ -17,7 +17,7 @@ from headrace.stages.lower import Lowered, lower
 from headrace.stages.program import Source
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from headrace.plan.query import Script
     from headrace.spark.run import Run
@@ -27,7 +27,7 @@ def to_df(script: Script, frames: dict[str, DataFrame]) -> DataFrame:
     """The results of a script of one query as a DataFrame: streaming if its input is, else complete."""
     if len(script.queries) != 1:
         raise QueryError("to_df gives the rows of one query", hint="use hr.start for several")
-    spark = next(iter(frames.values())).sparkSession
+    spark = session_of(frames)
     require_state_store(spark)
     require_workers(spark)
     streaming = any(f.isStreaming for f in frames.values())
@@ -37,6 +37,17 @@ def to_df(script: Script, frames: dict[str, DataFrame]) -> DataFrame:
     with explained():
         frame = output_frame(spark, lowered, _by_stream(script, frames), None, streaming=streaming, ended=not streaming)
         return with_own_partitions(finish_one(frame, lowered, 0))
+
+
+def session_of(frames: dict[str, DataFrame]) -> SparkSession:
+    """That of the DataFrames; of a script that reads none, the one that is there."""
+    from pyspark.sql import SparkSession
+
+    frame = next(iter(frames.values()), None)
+    spark = SparkSession.getActiveSession() if frame is None else frame.sparkSession
+    if spark is None:
+        raise SetupError("there is no Spark session", hint="start one first: SparkSession.builder.getOrCreate()")
+    return spark
 
 
 def _complete(lowered: Lowered) -> Lowered:
@@ -64,7 +75,7 @@ def start(script: Script, frames: dict[str, DataFrame], checkpoint: str | None =
     """Run a script over DataFrames, with late and rejected rows, to the end of bounded input or until it is stopped."""
     from headrace.spark.run import start_run
 
-    spark = next(iter(frames.values())).sparkSession
+    spark = session_of(frames)
     static = [name for name, frame in frames.items() if not frame.isStreaming]
     if not static:
         return start_run(spark, script, _by_stream(script, frames), checkpoint=checkpoint, **options)

@@ -126,11 +126,15 @@ def _json_reason(text: str, nulls: str, schema: Schema) -> str:
     """What does not fit in a row of JSON, given which columns Spark could not read."""
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return f"it is not JSON: {error}"
     given = {str(key).lower(): value for key, value in found.items()}
     for number in map(int, filter(None, nulls.split(","))):
         field = schema.fields[number]
         if given.get(field.name.lower()) is not None:
             return f"column {field.name!r} is {field.type}, and here is {_shown(given[field.name.lower()])}"
+    nested = [f for f in schema.fields if "<" in f.type and given.get(f.name.lower()) is not None]
+    if nested:  # Spark gives what it could read of them
+        texts = [f"{f.name!r} is {f.type}, and here is {_shown(given[f.name.lower()])}" for f in nested]
+        return f"column {texts[0]}" if len(texts) == 1 else f"one of these columns does not fit: {'; '.join(texts)}"
     return "it does not fit the declared columns"

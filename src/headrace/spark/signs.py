@@ -78,7 +78,7 @@ def judge(target: Target, facts: Checkpoint, *, overwrite: bool, storage: Storag
         whose = f", of the checkpoint {sign['path']!r}" if sign is not None and _lasting(sign["path"]) else ""
         raise OutputError(
             f"{target.path!r} holds the output of another run{whose}",
-            hint=f"run with --overwrite to replace it, or {OTHER_PLACE}",
+            hint=f"run with --overwrite to replace it (in Python: overwrite=True), or {OTHER_PLACE}",
         )
     return [target.path, home(target)] if target.single else [join(target.path, name) for name in storage.names(target.path)]
 

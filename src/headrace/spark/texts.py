@@ -17,9 +17,10 @@ from headrace.spark.worker import settle
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 CORRUPT = "__corrupt"
+TIMES = ("TIMESTAMP", "TIMESTAMP_NTZ")
 
 
 def read_texts(listed: DataFrame, reading: Reading, place: tuple[str, str], *, content: bool) -> DataFrame:
@@ -48,16 +49,40 @@ def typed(frame: DataFrame, reading: Reading) -> DataFrame:
     rest = [F.col(c) for c in (TEXT, WHY, LINE, "_high", LOW)]
     if reading.format == "csv":
         columns = [
-            (F.col(c) if f.type == "STRING" else F.expr(f"try_cast({c} AS {f.type})")).alias(f.name)
+            (F.col(c) if f.type == "STRING" else F.expr(_read(c, f.type))).alias(f.name)
             for c, f in zip(reading.columns, reading.schema.fields, strict=True)
         ]
         kept = [c for c, f in zip(reading.columns, reading.schema.fields, strict=True) if f.type != "STRING"]
         return frame.select(*columns, *kept, *rest)
-    ddl = ", ".join(f"`{f.name}` {f.type}" for f in reading.schema.fields)
+    return _typed_json(frame, reading, rest)
+
+
+def _typed_json(frame: DataFrame, reading: Reading, rest: list[Column]) -> DataFrame:
+    times = _times(reading)
+    ddl = ", ".join(f"`{f.name}` {'STRING' if f.name in times else f.type}" for f in reading.schema.fields)
     options = {"columnNameOfCorruptRecord": CORRUPT}
     parsed = F.from_json(F.when(F.col(WHY).isNull(), F.coalesce(FOLDED, TEXT)), f"{ddl}, `{CORRUPT}` STRING", options)
     inner = frame.select(parsed.alias("__parsed"), *rest)
-    return inner.select(*(F.col(f"__parsed.`{n}`") for n in (*reading.schema.names, CORRUPT)), *rest)
+    columns = [
+        F.expr(_read(f"__parsed.`{f.name}`", f.type)).alias(f.name) if f.name in times else F.col(f"__parsed.`{f.name}`")
+        for f in reading.schema.fields
+    ]
+    kept = [F.col(f"__parsed.`{name}`").alias(text) for name, text in times.items()]
+    return inner.select(*columns, f"__parsed.{CORRUPT}", *kept, *rest)
+
+
+def _times(reading: Reading) -> dict[str, str]:
+    """Columns of JSON whose times are read as those of CSV are, and where their texts are kept.
+
+    Spark would take a number for seconds.
+    """
+    return {f.name: f"__time{i}" for i, f in enumerate(reading.schema.fields) if f.type in TIMES}
+
+
+def _read(text: str, kind: str) -> str:
+    """SQL for the value that a text stands for. For Spark an hour without a date is one of the day on which it is read."""
+    value = f"try_cast({text} AS {kind})"
+    return f"CASE WHEN locate(':', ltrim({text})) BETWEEN 1 AND 4 THEN NULL ELSE {value} END" if kind in TIMES else value
 
 
 def misfits(reading: Reading) -> list[Reason]:
@@ -65,9 +90,14 @@ def misfits(reading: Reading) -> list[Reason]:
     malformed = Reason(F.col(WHY).isNotNull(), MALFORMED, F.col(WHY))
     if reading.format == "json":
         nulls = (F.when(F.col(f"`{n}`").isNull(), F.lit(str(i))) for i, n in enumerate(reading.schema.names))
-        return [malformed, Reason(F.col(CORRUPT).isNotNull(), JSON_MISFIT, F.concat_ws(",", *nulls))]
-    return [malformed] + [
-        Reason(F.col(c).isNotNull() & F.col(f"`{f.name}`").isNull(), f"column {f.name!r} is {f.type}, and here is {{}}", F.col(c))
-        for c, f in zip(reading.columns, reading.schema.fields, strict=True)
-        if f.type != "STRING"
-    ]
+        corrupt = Reason(F.col(CORRUPT).isNotNull(), JSON_MISFIT, F.concat_ws(",", *nulls))
+        return [malformed, corrupt, *(_unread(text, name, reading) for name, text in _times(reading).items())]
+    kept = zip(reading.columns, reading.schema.fields, strict=True)
+    return [malformed, *(_unread(text, f.name, reading) for text, f in kept if f.type != "STRING")]
+
+
+def _unread(text: str, name: str, reading: Reading) -> Reason:
+    """A text that is none of the type of its column."""
+    kind = reading.schema.field(name).type
+    missing = F.col(text).isNotNull() & F.col(f"`{name}`").isNull()
+    return Reason(missing, f"column {name!r} is {kind}, and here is {{}}", F.col(text))

@@ -65,9 +65,7 @@ def parse_script(
     catalog = Catalog(source, streams=dict(streams or {}), frames=dict(frames or {}), settings=settings)
     binding = _Binding(catalog, statements(source))
     for statement in binding.statements:
-        place = statement.span if isinstance(statement, Select | Event | Insert | Split | Show) else statement.name.span
-        with source.at(place):  # whatever has no place of its own
-            binding.bind(statement)
+        binding.bind(statement)
     # A named stream that others read is theirs; nobody else waits for its rows.
     queries = tuple(q for q in binding.queries if not (isinstance(q.sink, StreamSink) and q.sink.name.lower() in catalog.read))
     read = [stream for q in queries for stream in base_streams(q.node)]
@@ -82,8 +80,18 @@ class _Binding:
         self.catalog, self.statements = catalog, found
         self.queries: list[Query] = []
         self.answers: list[Answer] = []
+        self._bound: set[int] = set()  # declarations, by their place in the script
 
     def bind(self, statement: Statement) -> None:
+        if isinstance(statement, CreateSchema | CreateStream | CreateEmpty):
+            if statement.name.span.start in self._bound:
+                return
+            self._bound.add(statement.name.span.start)
+        place = statement.span if isinstance(statement, Select | Event | Insert | Split | Show) else statement.name.span
+        with self.catalog.text.at(place):  # whatever has no place of its own
+            self._bind(statement)
+
+    def _bind(self, statement: Statement) -> None:
         match statement:
             case CreateSchema():
                 bind_schema(statement, self.catalog)
@@ -121,10 +129,13 @@ class _Binding:
         catalog.add_fill(name, Fill(name.text, schema, list(fills), make))
 
     def _into(self, name: str) -> list[tuple[Node, Span]]:
-        """All that the script puts into a stream, in the order of the statements."""
+        """All that the script puts into a stream, in the order of the statements; each may read what is declared before it."""
         out: list[tuple[Node, Span]] = []
-        for statement in self.statements:
+        last = max(i for i, s in enumerate(self.statements) if name.lower() in _targets(s))
+        for statement in self.statements[: last + 1]:
             match statement:
+                case CreateSchema() | CreateStream() | CreateEmpty():
+                    self.bind(statement)
                 case Select() | Event() if name.lower() in _targets(statement):
                     out.append((bind_body(statement, self.catalog), statement.span))
                 case Insert(body=body) if name.lower() in _targets(statement):
