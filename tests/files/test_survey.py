@@ -14,6 +14,7 @@ import pytest
 from headrace.errors import DataError
 from headrace.files.parquet import readable
 from headrace.files.survey import survey
+from headrace.files.values import fits
 from headrace.notices import HeadraceWarning
 from headrace.plan.schema import Schema
 from headrace.plan.stream import FileSource, Stream
@@ -166,3 +167,13 @@ def test_parquet_that_spark_cannot_read_is_told_what_it_is(tmp_path):
 def test_parquet_with_a_colon_in_its_name_is_refused(tmp_path):
     with pytest.raises(DataError, match=r"12:00\.parquet has a colon in its name"):
         look(tmp_path / "in", {"12:00.parquet": table()})
+
+
+def test_an_hour_without_a_date_is_no_time():
+    """A run rejects it too (tests/spark/test_files.py)."""
+    assert [fits(text, "TIMESTAMP") for text in ("2024-01-01 12:00:17", "2024-01-01", "12:00:17", "T12:00")] == [
+        True,
+        True,
+        False,
+        False,
+    ]

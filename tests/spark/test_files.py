@@ -199,3 +199,6 @@ def test_a_script_that_reads_no_frames_runs_in_the_session_there_is(spark, tmp_p
         f"CREATE STREAM p (id INT, at TIMESTAMP) SOURCE FILE('{tmp_path}/a.csv') TIMESTAMP BY at DELAY 0;SELECT id FROM p INTO o;"
     )
     assert [tuple(row) for row in hr.sql(script).to_df("o").select("id").collect()] == [(1,)]
+    written = script.replace("INTO o", f"INTO FILE('{tmp_path}/out/')")
+    hr.sql(written).start().wait(120)
+    assert read_sink(tmp_path / "out") == [("+", 1)]

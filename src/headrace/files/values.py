@@ -9,7 +9,6 @@ _INTEGER = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[dDfF]?|[+-]?(inf|infinity)|nan", re.IGNORECASE)
 _BOOLEAN = {"t", "true", "y", "yes", "1", "f", "false", "n", "no", "0"}
 _DATE = re.compile(r"[+-]?\d{4,7}(-\d{1,2}(-\d{1,2}([ T].*)?)?)?")
-_TIME = re.compile(r"T?\d{1,2}:\d{1,2}.*")
 
 
 def fits(text: str, kind: str) -> bool:
@@ -21,10 +20,8 @@ def fits(text: str, kind: str) -> bool:
         return bool(_NUMBER.fullmatch(text))
     if kind == "BOOLEAN":
         return text.lower() in _BOOLEAN
-    if kind == "DATE":
+    if kind == "DATE" or kind.startswith("TIMESTAMP"):  # an hour without a date is none, here as in a run
         return bool(_DATE.fullmatch(text))
-    if kind.startswith("TIMESTAMP"):
-        return bool(_DATE.fullmatch(text) or _TIME.fullmatch(text))
     return True
 
 
