@@ -14,6 +14,7 @@ def test_a_warning_is_a_line(capsys):
         before = warnings.showwarning
         with Progress(quiet=True).shown():
             warn("a.csv has changed", where="stream 'p'")
+            warn("a.csv has changed", where="stream 'p'")
             warnings.warn("something else", UserWarning, stacklevel=1)
         assert warnings.showwarning is before
     assert capsys.readouterr().err == "warning: stream 'p': a.csv has changed\n"

@@ -32,11 +32,15 @@ def say(message: str, style: str = "") -> None:
 
 @contextmanager
 def warnings_on(console: Console) -> Iterator[None]:
-    """While inside, what Headrace warns of is one line on a console, without the place in our code that says so."""
+    """While inside, what Headrace warns of is one line on a console, once, without the place in our code that says so."""
     before = warnings.showwarning
+    told: set[str] = set()  # files are looked at before Spark starts, and by the run
 
     def show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: Any) -> None:
         if issubclass(category, HeadraceWarning):
+            if str(message) in told:
+                return
+            told.add(str(message))
             console.print(Text(f"warning: {message}", style="yellow"), soft_wrap=True)
         else:
             before(message, category, filename, lineno, *rest)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from headrace.cli.consoles import out
+from headrace.cli.consoles import err, out, warnings_on
 from headrace.errors import DataError
 from headrace.files.sample import Sample, sample
 from headrace.files.survey import NAMES, look_at
@@ -22,7 +22,9 @@ def show_data(plan: Script) -> None:
     """Open the files, and say what they are; an error if they are not what is declared."""
     console = out()
     worst: DataError | None = None
-    for stream, found in look_at(plan).items():
+    with warnings_on(err()):
+        surveys = look_at(plan)
+    for stream, found in surveys.items():
         rows = sample(stream, found)
         console.print(Text(stream.name, style="bold cyan"))
         console.print(Text(f"  files   {len(found.files):,} {NAMES[found.format]}{_headers(found)}"))
