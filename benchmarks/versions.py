@@ -45,9 +45,9 @@ class Size:
 
 
 SIZES = {
-    "sliding": Size(rows=2_500_000, rounds=2),
+    "sliding": Size(rows=1_250_000, rounds=4, warm_up=45.0),
     "small_batches": Size(warm_up=20.0, measured=20.0),
-    "patterns": Size(rows=2_500_000, rounds=2),
+    "patterns": Size(rows=1_250_000, rounds=4, warm_up=45.0),
 }
 QUICK = {
     "sliding": Size(rows=4_000),
