@@ -37,6 +37,18 @@ def parser(name: str, description: str, rows: int | None = None) -> argparse.Arg
     return options
 
 
+def add_parts(options: argparse.ArgumentParser, every: tuple[str, ...]) -> None:
+    """Which parts of a benchmark are run."""
+
+    def parts(text: str) -> tuple[str, ...]:
+        found = tuple(text.split(","))
+        if wrong := [part for part in found if part not in every]:
+            raise argparse.ArgumentTypeError(f"{wrong[0]!r} is no part: {', '.join(every)}")
+        return found
+
+    options.add_argument("--parts", type=parts, default=every, help=f"{','.join(every)} (default: all)")
+
+
 def rows_of(options: argparse.Namespace) -> int:
     if options.rows is not None:
         return int(options.rows)

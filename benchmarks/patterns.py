@@ -73,20 +73,13 @@ def numbers(text: str) -> tuple[int, ...]:
     return tuple(out)
 
 
-def parts(text: str) -> tuple[str, ...]:
-    found = tuple(text.split(","))
-    if wrong := [p for p in found if p not in PARTS]:
-        raise argparse.ArgumentTypeError(f"{wrong[0]!r} is no part: {', '.join(PARTS)}")
-    return found
-
-
 def shares(text: str) -> tuple[float, ...]:
     return tuple(map(float, text.split(",")))
 
 
 def arguments() -> argparse.ArgumentParser:
     options = command.parser("patterns", __doc__.splitlines()[0])
-    options.add_argument("--parts", type=parts, default=PARTS, help=f"{', '.join(PARTS)} (default: all)")
+    command.add_parts(options, PARTS)
     options.add_argument("--figures", type=numbers, default=NUMBERS, help="for example 4-9,16 (default: all)")
     options.add_argument("--events", type=int, default=4_000, help="rows of each run of a figure, with each seed")
     options.add_argument("--seeds", type=int, default=SEEDS, help="of each run of a figure; its points show their spread")

@@ -210,7 +210,7 @@ def arguments() -> argparse.ArgumentParser:
     options = command.parser("versions", __doc__.splitlines()[0])
     options.add_argument("--base", default="HEAD~1", help="a revision, or the folder of a checkout (default HEAD~1)")
     options.add_argument("--pairs", type=int, default=5)
-    options.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    command.add_parts(options, PARTS)
     options.add_argument("--resume", action="store_true", help="go on where the last run was stopped")
     return options
 

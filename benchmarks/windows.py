@@ -122,7 +122,7 @@ def draw(sizes: Sequence[Result], counts: Sequence[Result], path: Path) -> None:
 def arguments() -> argparse.ArgumentParser:
     options = command.parser("windows", __doc__.splitlines()[0], rows=4_000_000)
     options.add_argument("--cards", type=int, default=100_000)
-    options.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    command.add_parts(options, PARTS)
     options.add_argument("--streams", nargs="+", choices=window_sizes.STREAMS, default=window_sizes.STREAMS)
     options.add_argument("--repeat", type=int, default=3, help="runs of each window size; the fastest counts")
     options.add_argument("--hop-shrink", type=int, default=4, help="hopping windows get one in so many rows")

@@ -83,11 +83,11 @@ def start(folder, *words: str) -> dict:
 
 
 def test_each_version_runs_its_own_engine_and_the_result_can_be_resumed(fake_side, monkeypatch):
-    found = start(fake_side, "--pairs", "2", "--parts", "sliding", "patterns")
+    found = start(fake_side, "--pairs", "2", "--parts", "sliding,patterns")
     assert len(found["runs"]) == 8
     assert [(t["value"], t["met"]) for t in found["targets"]] == [(1.2, True), (1.2, True)]
     monkeypatch.setattr(sys, "executable", "/does/not/exist")  # whatever is measured now was measured before
-    assert start(fake_side, "--pairs", "2", "--parts", "sliding", "patterns", "--resume")["runs"] == found["runs"]
+    assert start(fake_side, "--pairs", "2", "--parts", "sliding,patterns", "--resume")["runs"] == found["runs"]
 
 
 def test_what_was_measured_of_other_versions_is_not_resumed(fake_side, monkeypatch):
