@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from rich.table import Table
 from .patterns_plots import LABELS, panels, picture_name, save_figure
 
 PICTURES = "pictures"
+WIDTH = 120
 
 
 def shown(details: dict[str, Any]) -> Table:
@@ -70,7 +72,13 @@ def fill(text: str, mark: str, body: str) -> str:
     found = re.compile(rf"(<!-- {mark} -->\n).*?(<!-- /{mark} -->)", re.S)
     if not found.search(text):
         raise ValueError(f"the page has no place for {mark}: <!-- {mark} --> and <!-- /{mark} -->")
-    return found.sub(lambda m: f"{m[1]}\n{body}\n\n{m[2]}", text)
+    lines = "\n".join(map(wrapped, body.split("\n")))
+    return found.sub(lambda m: f"{m[1]}\n{lines}\n\n{m[2]}", text)
+
+
+def wrapped(line: str) -> str:
+    """Prose in lines that can be read; rows of tables and pictures as they are."""
+    return line if line.startswith(("|", "![")) else textwrap.fill(line, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def machine_line(machine: dict[str, Any]) -> str:

@@ -163,6 +163,10 @@ def test_figures_over_the_same_runs_share_them():
 def test_the_page_is_filled_between_its_marks():
     page = "a\n<!-- figure 4 -->\nold\n<!-- /figure 4 -->\nb\n"
     assert fill(page, "figure 4", "new") == "a\n<!-- figure 4 -->\n\nnew\n\n<!-- /figure 4 -->\nb\n"
+    row = "| a cell |" * 20
+    filled = fill(page, "figure 4", f"many words {'of prose ' * 20}\n\n{row}").split("\n")
+    assert row in filled
+    assert max(len(line) for line in filled if line != row) <= 120
     with pytest.raises(ValueError, match="no place for figure 5"):
         fill(page, "figure 5", "new")
 
