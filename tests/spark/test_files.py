@@ -8,6 +8,8 @@ from shutil import copyfile
 
 import duckdb
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from case_driver import read_sink
 
@@ -109,19 +111,24 @@ def test_a_table_is_read_the_same_way(outputs):
 
 
 def test_parquet_of_duckdb_and_spark(spark, tmp_path):
-    """Written by others: whole numbers, times and texts come out as they went in."""
+    """Written by others: whole numbers, times and texts come out as they went in, and bytes that are no text are rejected."""
     rows = f"SELECT CAST(1 AS BIGINT) AS id, TIMESTAMP '{TIME}' AS at, 'x' AS name"
     (tmp_path / "duck").mkdir()
     duckdb.sql(f"COPY ({rows}) TO '{tmp_path}/duck/part' (FORMAT parquet)")
     spark.sql(rows).write.parquet(str(tmp_path / "spark"))
+    (tmp_path / "bytes").mkdir()
+    times = pa.array([1704067200_000_000] * 2, pa.timestamp("us", "UTC"))
+    pq.write_table(pa.table({"id": [1, 2], "at": times, "name": [b"x", b"x\xff"]}), tmp_path / "bytes/part")
     script = "".join(
         f"CREATE STREAM {n} (id BIGINT, at TIMESTAMP, name STRING) SOURCE FILE('{tmp_path}/{n}') TIMESTAMP BY at DELAY 0;"
         f"SELECT id, name, unix_micros(at) AS t FROM {n} EMIT FINAL INTO FILE('{tmp_path}/out/{n}');"
-        for n in ("duck", "spark")
+        for n in ("duck", "spark", "bytes")
     )
+    script += f"SELECT reason, line FROM rejected(bytes) INTO FILE('{tmp_path}/out/bad');"
     start_run(spark, parse_script(script), {}, checkpoint=str(tmp_path / "checkpoint"), buckets=2).wait(300)
-    for name in ("duck", "spark"):
+    for name in ("duck", "spark", "bytes"):
         assert read_sink(tmp_path / "out" / name) == [(1, "x", 1704067200_000_000)]
+    assert read_sink(tmp_path / "out/bad") == [("column 'name' is STRING, and its bytes are no UTF-8", 2)]
 
 
 def test_a_run_that_rejects_too_much_fails(spark, tmp_path):

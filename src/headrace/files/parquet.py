@@ -128,6 +128,13 @@ def _check_column(file: str, columns: pa.Schema, declared: Field, where: str) ->
     )  # fmt: skip
 
 
+def unmarked_texts(files: dict[str, pa.Schema], schema: Schema) -> frozenset[str]:
+    """The columns declared STRING that some file has as bytes, of which it does not say that they are text."""
+    texts = [f for f in schema.fields if f.type == "STRING"]
+    found = [(f, _column(columns, f)) for columns in files.values() for f in texts]
+    return frozenset(f.name for f, column in found if column is not None and spark_type(column.type) == "BINARY")
+
+
 def nanosecond_columns(files: dict[str, pa.Schema], schema: Schema, where: str) -> frozenset[str]:
     """The declared columns that are times in nanoseconds, in lower case; all files must agree."""
     first: dict[str, tuple[bool, str]] = {}

@@ -16,7 +16,7 @@ from headrace.errors import DataError
 from headrace.files.formats import BOM, LOOK, NOT_UTF8, TEXTS, format_of, look
 from headrace.files.headers import layout_of
 from headrace.files.listing import existing, is_pattern, passed_by
-from headrace.files.parquet import check_columns, nanosecond_columns, schema_of
+from headrace.files.parquet import check_columns, nanosecond_columns, schema_of, unmarked_texts
 from headrace.notices import warn
 from headrace.plan.nodes import base_streams
 from headrace.plan.stream import FileSource
@@ -41,6 +41,7 @@ class Survey:
     files: tuple[str, ...]
     headed: bool | None = None  # whether the files have headers; None: there is none, or it does not matter
     nanoseconds: frozenset[str] = field(default_factory=frozenset)  # columns whose times are written so; in lower case
+    unmarked: frozenset[str] = field(default_factory=frozenset)  # columns of text that are only bytes in parquet
 
 
 def survey(stream: Stream, source: FileSource) -> Survey:
@@ -61,7 +62,8 @@ def survey(stream: Stream, source: FileSource) -> Survey:
             full = {path: schema_of(path, where) for path, head in heads.items() if head}
             for path, columns in full.items():
                 check_columns(path, columns, stream.schema, where)
-            return Survey(kind, tuple(files), nanoseconds=nanosecond_columns(full, stream.schema, where))
+            fine = nanosecond_columns(full, stream.schema, where)
+            return Survey(kind, tuple(files), nanoseconds=fine, unmarked=unmarked_texts(full, stream.schema))
 
 
 def _refuse_colons(paths: Iterable[str], where: str) -> None:

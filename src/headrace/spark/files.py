@@ -14,6 +14,7 @@ from headrace.files.listing import existing, is_pattern, literal, passed_by
 from headrace.files.opening import has_scheme, local_path, remote
 from headrace.files.survey import Survey, survey
 from headrace.plan.stream import FileSource
+from headrace.spark.rejects import Reason
 from headrace.spark.rows import Rows
 from headrace.spark.texts import misfits, read_texts, typed
 
@@ -35,7 +36,7 @@ def read_files(spark: SparkSession, stream: Stream, source: FileSource, *, strea
     """The declared columns of every row of a file source, its place, and why it cannot be read."""
     found = Survey(source.format, (), source.headed) if source.spooled else survey(stream, source)
     if found.format == "parquet":
-        return _parquet(spark, stream, source, found.nanoseconds, streaming=streaming, options=options)
+        return _parquet(spark, stream, source, found, streaming=streaming, options=options)
     listed = _load(spark, stream, source, "binaryFile", FILES, streaming=streaming, options=options)
     listed = listed if source.spooled else _of_its_own(listed, source.path, "path")
     reading = Reading(stream.schema, found.format, source.delimiter, found.headed)
@@ -120,11 +121,12 @@ def _parquet(
     spark: SparkSession,
     stream: Stream,
     source: FileSource,
-    nanoseconds: frozenset[str],
+    found: Survey,
     *,
     streaming: bool,
     options: dict[str, str],
 ) -> Rows:
+    nanoseconds = found.nanoseconds
     if nanoseconds:
         spark.conf.set(NANOSECONDS, "true")  # without it Spark refuses the file
     kinds = {f.name: "BIGINT" if f.name.lower() in nanoseconds else f.type for f in stream.schema.fields}
@@ -140,7 +142,12 @@ def _parquet(
         F.expr("_metadata.file_path").alias("__file"),
     )
     line = F.col("_low").bitwiseAND(2**ROW_BITS - 1) + 1
-    return Rows(rows, "rows", line=line, file=F.col("__file"))
+    reasons = [Reason(~F.is_valid_utf8(f"`{name}`"), _no_text(name)) for name in stream.schema.names if name in found.unmarked]
+    return Rows(rows, "rows", tuple(reasons), line=line, file=F.col("__file"))
+
+
+def _no_text(name: str) -> str:
+    return f"column {name!r} is STRING, and its bytes are no UTF-8"
 
 
 def _micros(field: Field) -> F.Column:
