@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from types import SimpleNamespace
 
 import pytest
-from benchmarks import command, versions
+from benchmarks import command, versions, versions_side
 from benchmarks.report import NotMeasured
 from benchmarks.versions import BASE, NEW, Measured, ratios, targets_of, todo
 
@@ -110,3 +111,21 @@ def test_a_version_that_ran_another_engine_is_an_error(fake_side, monkeypatch):
     )
     with pytest.raises(NotMeasured, match="/elsewhere"):
         start(fake_side, "--pairs", "1", "--parts", "sliding")
+
+
+@pytest.mark.parametrize(("a_run_takes", "untimed"), [(1.0, 3), (4.0, 1), (10.0, 1)])
+def test_what_is_slow_to_start_has_no_longer_to_warm_up(monkeypatch, a_run_takes, untimed):
+    """Two questions in turn until 5 s are over, then two rounds that count."""
+    clock = [0.0]
+    rates = {"one": [], "other": []}
+
+    def run(name: str) -> SimpleNamespace:
+        clock[0] += a_run_takes
+        rates[name].append(float(len(rates[name])))
+        return SimpleNamespace(events_per_second=rates[name][-1])
+
+    monkeypatch.setattr(versions_side.time, "monotonic", lambda: clock[0])
+    asked = {name: lambda name=name: run(name) for name in rates}
+    found = versions_side.rates(asked, SimpleNamespace(warm_up=5.0, rounds=2))
+    assert found == {"one": untimed + 0.5, "other": untimed + 0.5}
+    assert len(rates["one"]) == untimed + 2

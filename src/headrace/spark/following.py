@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from headrace.files.following import Follower, Kind
 from headrace.files.headers import layout_of
 from headrace.files.ledger import noted_format
-from headrace.files.listing import base_of, is_pattern
+from headrace.files.listing import HIDDEN, base_of, is_pattern
 from headrace.notices import warn
 from headrace.plan.stream import FileSource
 from headrace.spark.consumed import Consumed
@@ -38,7 +38,7 @@ def find(path: str) -> Iterator[Found]:
     if os.path.isdir(path):
         with os.scandir(path) as entries:
             for entry in entries:
-                if entry.name[0] not in "._":
+                if not entry.name.startswith(HIDDEN):
                     try:
                         if entry.is_file():
                             yield entry.path, entry.stat()
@@ -47,7 +47,7 @@ def find(path: str) -> Iterator[Found]:
         return
     for name in glob.glob(path) if is_pattern(path) else [path]:
         try:
-            if os.path.isfile(name) and os.path.basename(name)[0] not in "._":
+            if os.path.isfile(name) and not os.path.basename(name).startswith(HIDDEN):
                 yield name, os.stat(name)
         except OSError:
             continue
