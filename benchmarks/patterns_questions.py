@@ -82,7 +82,11 @@ class Question:
         return engine.script(data, select, self.delay_seconds)
 
     def flink(self) -> dict[str, object]:
-        """As Flink is asked: arguments of `rivals/flink_match.py`."""
+        """As Flink is asked: arguments of `rivals/flink_match.py`.
+
+        In front of a place in the middle a gap has no row that fits it: of several matches that end with one row, Flink does not
+        give the one whose gaps are shortest, as the standard has it for `*?`.
+        """
         pattern, defined = [], []
         forbidden: list[Place] = []
         for place in self.places:
@@ -92,7 +96,9 @@ class Question:
             if pattern:
                 gap = f"X{len(pattern) // 2}"
                 pattern.append(f"{gap}*?")
-                defined += [f"{gap} AS NOT ({p.condition(gap)})" for p in forbidden]
+                passed_by = forbidden if place is self.places[-1] else [*forbidden, place]
+                if passed_by:
+                    defined.append(f"{gap} AS " + " AND ".join(f"NOT ({p.condition(gap)})" for p in passed_by))
                 forbidden = []
             name = place.letter.upper()
             pattern.append(name)
