@@ -16,12 +16,12 @@ settings.register_profile("deep", max_examples=5_000, deadline=None, suppress_he
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 
-ASKS_FOR_SPARK = re.compile(r"[(, ]spark[,):]|mark\.(spark|own_session)\b")  # as a fixture, or by its mark
+ASKS_FOR_SPARK = re.compile(r"[(, ]spark[,):]|mark\.spark\b")  # as a fixture, or by its mark
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """With `-m spark ..`, files that nowhere ask for it are not even read: some make hundreds of tests when they are."""
-    if not re.match(r"spark\b|own_session\b", config.getoption("markexpr")) or collection_path.suffix != ".py":
+    """With `-m spark`, files that nowhere ask for it are not even read: some make hundreds of tests when they are."""
+    if config.getoption("markexpr") != "spark" or collection_path.suffix != ".py":
         return None
     return None if ASKS_FOR_SPARK.search(collection_path.read_text(encoding="utf-8")) else True
 
@@ -29,7 +29,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whatever asks for Spark is marked so: `pytest -m "not spark"` needs no Java, and `make test` runs it beside the rest."""
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()) or item.get_closest_marker("own_session"):
+        if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
 
 

@@ -25,7 +25,7 @@ import pytest
 
 import headrace
 
-pytestmark = pytest.mark.own_session
+pytestmark = pytest.mark.spark
 
 PAGE = Path(__file__).parents[2] / "docs" / "cluster.md"
 HOME = Path(pyspark.__file__).parent

@@ -35,7 +35,7 @@ from headrace.testing.engine import Batch
 from headrace.testing.local import local_engine
 from headrace.testing.rows import Row, canonical_row, from_micros
 
-pytestmark = pytest.mark.own_session
+pytestmark = pytest.mark.spark
 
 KILLS = int(os.environ.get("HEADRACE_KILLS", "20"))
 SEED = int(os.environ.get("HEADRACE_SEED", "0"))
