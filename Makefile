@@ -8,6 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 VENV  := .venv
 BIN   := $(VENV)/bin
 STAMP := $(VENV)/.headrace-setup
+PACKAGES := $(VENV)/.headrace-packages
 RUN   := scripts/with-java.sh
 
 help: ## Show this help
@@ -15,8 +16,12 @@ help: ## Show this help
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-$(STAMP): pyproject.toml scripts/setup.sh scripts/ensure-java.sh scripts/lib.sh
+$(PACKAGES): pyproject.toml scripts/setup.sh scripts/ensure-java.sh scripts/lib.sh
 	@scripts/setup.sh $(VENV)
+	@touch $@
+
+$(STAMP): $(PACKAGES) scripts/prepare.sh
+	@scripts/prepare.sh $(VENV)
 	@touch $@
 
 setup: $(STAMP) ## Virtual environment, packages and Java, where they are missing
@@ -24,15 +29,15 @@ setup: $(STAMP) ## Virtual environment, packages and Java, where they are missin
 demo: $(STAMP) ## Catch a card fraud that hopping windows miss; leaves a picture in out/demo
 	@$(RUN) $(BIN)/headrace demo
 
-test: $(STAMP) ## All checks: ruff, mypy, and every test
+test: $(PACKAGES) ## All checks: ruff, mypy, and every test
 	scripts/test.sh $(ARGS)
 
-lint: $(STAMP) ## ruff and mypy only
+lint: $(PACKAGES) ## ruff and mypy only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(STAMP) ## Let ruff put the code in order
+format: $(PACKAGES) ## Let ruff put the code in order
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

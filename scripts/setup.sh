@@ -1,5 +1,6 @@
 #!/bin/bash
 # setup.sh VENV: make the virtual environment, install Headrace with everything it needs, and find or install Java.
+# What then makes it start sooner is prepared by prepare.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
@@ -44,17 +45,8 @@ printf '%s\n' "$java_home" >"$venv/.java-home"
 say "Java: $java_home"
 
 say "installing packages (Spark is large: a few minutes the first time)"
-if ! "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -e '.[dev]'; then
+# pip would compile them one by one; prepare.sh does while it waits for other things.
+if ! "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'; then
     say "pip could not install the packages listed in pyproject.toml; its message is above. Is there a network?"
     exit 1
 fi
-
-# Kernels are compiled when they are first used, and kept. Better now than in the first batch of a demo.
-if [ -f src/headrace/kernels/warm.py ]; then
-    say "compiling kernels"
-    "$venv/bin/python" -m headrace.kernels.warm >&2 || say "not all kernels could be compiled; they will be when they are needed"
-fi
-# Spark loads thousands of classes; a JVM maps an archive of them in less time than it reads the jars.
-say "archiving the classes that Spark loads"
-JAVA_HOME=$java_home "$venv/bin/python" -m headrace.spark.archive >&2 || say "no archive of classes: Spark will start more slowly"
-say "ready (. .venv/bin/activate puts headrace on your path)"

@@ -1,24 +1,27 @@
 #!/bin/bash
-# test.sh [ARGUMENT..]: ruff, mypy and every test. What needs no Spark runs beside what does, so that both cores have work.
-# With arguments, pytest with these and nothing beside it.
+# test.sh [ARGUMENT..]: ruff, mypy and every test, two things at a time, so that both cores have work: ruff and mypy beside the
+# rest of the set-up, what needs no Spark beside what does. With arguments, pytest with these and nothing beside it.
 set -uo pipefail
 cd "$(dirname "$0")/.."
+make=(make --no-print-directory)
 pytest=(scripts/with-java.sh .venv/bin/pytest)
-[ $# = 0 ] || exec "${pytest[@]}" "$@"
+if [ $# != 0 ]; then
+    "${make[@]}" setup && exec "${pytest[@]}" "$@"
+    exit 1
+fi
 
-without_spark() {
-    make --no-print-directory lint && "${pytest[@]}" -m "not spark"
-}
-
-log=$(mktemp)
-without_spark >"$log" 2>&1 &
-beside=$!
-trap 'kill "$beside" 2>/dev/null; rm -f "$log"' EXIT
+logs=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$logs"' EXIT
+"${make[@]}" lint >"$logs/checks" 2>&1 &
+checks=$!
+"${make[@]}" setup || exit 1
 printf 'tests on Spark; ruff, mypy and the other tests run beside them and are shown after them\n'
+"${pytest[@]}" -m "not spark" >"$logs/without" 2>&1 &
+without=$!
 "${pytest[@]}" -m spark
-on_spark=$?
-wait "$beside"
-without=$?
+failed=$?
+wait "$checks" || failed=1
+wait "$without" || failed=1
 printf '\nruff, mypy, and tests without Spark\n'
-cat "$log"
-exit $((on_spark || without))
+cat "$logs/checks" "$logs/without"
+exit "$failed"
