@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
+from headrace.spark.exchange.slots import METRICS_ROW
 from headrace.spark.plan import finish_all, finish_one, output_frame
 from headrace.spark.progress import METRICS
 from headrace.spark.session import local_session
-from headrace.spark.slots import METRICS_ROW
 from headrace.spark.types import CatalystTypes
 from headrace.sql import parse_script
 from headrace.stages.lower import lower

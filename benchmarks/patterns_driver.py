@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.changes.changes import Changes
+from headrace.exchange.cells import batch_of, read_cell, write_cells
+from headrace.exchange.pack import Placed
 from headrace.generate import events
 from headrace.plan.arrow import arrow_type
 from headrace.plan.time import START_OF_TIME
-from headrace.runtime.cells import batch_of, read_cell, write_cells
 from headrace.runtime.clock import Header, Segment
-from headrace.runtime.pack import Placed
 from headrace.runtime.processor import Arrivals, TaskProcessor
 from headrace.stages.lower import Lowered, lower
 from headrace.testing.local import MemoryStore

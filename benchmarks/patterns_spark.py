@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from rich.table import Table
 
 from headrace.generate import events
-from headrace.runtime.events import RowsEvent
+from headrace.runs.events import RowsEvent
 from headrace.spark.run import start_run
 from headrace.sql import parse_script
 

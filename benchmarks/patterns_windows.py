@@ -20,10 +20,10 @@ import numpy as np
 import pyarrow as pa
 from rich.table import Table
 
+from headrace.exchange.cells import batch_of, read_cell, write_cells
+from headrace.exchange.pack import Placed, segments_of
 from headrace.plan.arrow import arrow_type
-from headrace.runtime.cells import batch_of, read_cell, write_cells
 from headrace.runtime.clock import Header, Segment
-from headrace.runtime.pack import Placed, segments_of
 from headrace.runtime.processor import Arrivals, TaskProcessor
 from headrace.runtime.save import save
 from headrace.sql import parse_script
@@ -36,7 +36,7 @@ from .payments import Payments, table
 from .report import Result, Target
 
 if TYPE_CHECKING:
-    from headrace.stages.program import Disorder
+    from headrace.program.stage import Disorder
 
 MINUTES = (1, 10, 60, 600)
 BATCH = 2_000

@@ -12,7 +12,7 @@ say "compiling kernels"
 "$venv/bin/python" -m headrace.kernels.warm >&2 || say "not all kernels could be compiled; they will be when they are needed"
 # Spark loads thousands of classes; a JVM maps an archive of them in less time than it reads the jars.
 say "archiving the classes that Spark loads"
-JAVA_HOME=$(cat "$venv/.java-home") "$venv/bin/python" -m headrace.spark.archive >&2 ||
+JAVA_HOME=$(cat "$venv/.java-home") "$venv/bin/python" -m headrace.spark.jvm.archive >&2 ||
     say "no archive of classes: Spark will start more slowly"
 wait
 say "ready (. .venv/bin/activate puts headrace on your path)"

@@ -312,7 +312,7 @@ def test_every_keyword_has_an_example():
 
 
 def test_the_shell_completes_every_keyword():
-    from headrace.cli.shell_prompt import KEYWORDS
+    from headrace.cli.shell.prompt import KEYWORDS
 
     known = {word for phrase in KEYWORDS for word in phrase.split()} | {word.text for word in words() if word.rule == "unit"}
     assert {word.text for word in words() if word.text[0].isalpha()} - known == set()

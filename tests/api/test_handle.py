@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import headrace as hr
-from headrace.runtime.events import Progress, ProgressEvent
+from headrace.runs.events import Progress, ProgressEvent
 from headrace.spark.run import Run
 from headrace.spark.static import StaticRun
 

@@ -14,7 +14,7 @@ from headrace.plan.nodes import Scan
 from headrace.plan.query import ConsoleSink, Emit, Query, Script
 from headrace.plan.schema import Schema
 from headrace.plan.stream import FileSource, Stream
-from headrace.runtime.events import ProgressEvent, RowsEvent
+from headrace.runs.events import ProgressEvent, RowsEvent
 
 
 class FakeHandle:
@@ -60,7 +60,7 @@ class FakeEngine(ModuleType):
 def engine(monkeypatch):
     fake = FakeEngine()
     monkeypatch.setitem(sys.modules, "headrace.spark.run", fake)
-    monkeypatch.setattr("headrace.cli.run.load", lambda path: one_query())
+    monkeypatch.setattr("headrace.cli.run.command.load", lambda path: one_query())
     return fake
 
 

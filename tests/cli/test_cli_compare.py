@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from headrace.cli.side_by_side import MOST_COMPARED, align, side_by_side, table_lines
+from headrace.cli.compare.side_by_side import MOST_COMPARED, align, side_by_side, table_lines
 from headrace.errors import DataError
 from headrace.plan.query import ConsoleSink, Emit
-from headrace.runtime.events import RowsEvent
+from headrace.runs.events import RowsEvent
 from headrace.testing.engine import Arrival, Batch
 from headrace.testing.local import LocalEngine
 

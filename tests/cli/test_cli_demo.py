@@ -6,10 +6,10 @@ from types import ModuleType
 import pyarrow as pa
 import pytest
 
-from headrace.cli import demo_data as data
-from headrace.cli.demo import story, verify
-from headrace.cli.demo_picture import Facts
-from headrace.cli.demo_script import FRAUD, fraud
+from headrace.cli.demo import fraud_data as data
+from headrace.cli.demo.fraud import story, verify
+from headrace.cli.demo.fraud_picture import Facts
+from headrace.cli.demo.fraud_script import FRAUD, fraud
 from headrace.errors import InternalError
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "fraud.cql"

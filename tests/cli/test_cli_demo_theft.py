@@ -5,9 +5,9 @@ from types import ModuleType
 import pyarrow as pa
 import pytest
 
-from headrace.cli import demo_theft_data as data
-from headrace.cli.demo_theft import Said, apologies, first_alarm, story, verify
-from headrace.cli.demo_theft_script import AT_ONCE, SORTED, SURE, THEFTS, script
+from headrace.cli.demo import theft_data as data
+from headrace.cli.demo.theft import Said, apologies, first_alarm, story, verify
+from headrace.cli.demo.theft_script import AT_ONCE, SORTED, SURE, THEFTS, script
 from headrace.errors import InternalError
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "thefts.cql"

@@ -3,7 +3,7 @@ import signal
 import pytest
 
 from headrace.cli.failures import stopped_by
-from headrace.cli.interrupts import Interrupts
+from headrace.cli.run.interrupts import Interrupts
 
 EITHER = pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 

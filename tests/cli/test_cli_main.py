@@ -48,7 +48,7 @@ def test_a_script_is_checked_without_what_runs_it(tmp_path):
         "CREATE STREAM s (k STRING, at TIMESTAMP) SOURCE FILE('s.csv') TIMESTAMP BY at DELAY 1 MINUTE; "
         "SELECT k, COUNT(*) AS n FROM s [RANGE 5 MINUTES] GROUP BY k;"
     )
-    heavy = ("pyspark", "pandas", "pyarrow", "numpy", "numba", "matplotlib", "prompt_toolkit", "headrace.cli.demo")
+    heavy = ("pyspark", "pandas", "pyarrow", "numpy", "numba", "matplotlib", "prompt_toolkit", "headrace.cli.demo.fraud")
     code = (
         f"import sys; sys.argv = ['headrace', 'check', {str(tmp_path / 'x.cql')!r}]\n"
         "from headrace.cli.main import main\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.cli.profiles import chosen, explain_profiles, settings_clauses
+from headrace.cli.compare.profiles import chosen, explain_profiles, settings_clauses
 from headrace.errors import QueryError
 from headrace.plan.profiles import PROFILES
 from headrace.sql import parse_script

@@ -2,7 +2,7 @@ import io
 
 from rich.console import Console
 
-from headrace.cli.progress import Progress, Totals, span
+from headrace.cli.run.progress import Progress, Totals, span
 
 
 def test_the_line_shows_everything_that_is_promised(fake):
@@ -27,7 +27,7 @@ def test_punctuation_is_shown_where_there_is_some(fake):
 def test_rows_printed_beside_the_live_line_stay_on_the_screen(monkeypatch):
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, width=30)
-    monkeypatch.setattr("headrace.cli.progress.err", lambda: console)
+    monkeypatch.setattr("headrace.cli.run.progress.err", lambda: console)
     shown = Progress(quiet=False)
     with shown.shown():
         assert shown.live is not None
@@ -43,7 +43,7 @@ def test_rows_printed_beside_the_live_line_stay_on_the_screen(monkeypatch):
 
 def test_nothing_live_when_quiet_or_piped(monkeypatch):
     assert not Progress(quiet=False).visible
-    monkeypatch.setattr("headrace.cli.progress.err", lambda: Console(file=io.StringIO(), force_terminal=True))
+    monkeypatch.setattr("headrace.cli.run.progress.err", lambda: Console(file=io.StringIO(), force_terminal=True))
     assert Progress(quiet=False).visible
     assert not Progress(quiet=True).visible
 

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from headrace.changes.text import cell_text, instant, json_text
-from headrace.cli.rows import JsonLines, Tables, row_printer
+from headrace.cli.run.rows import JsonLines, Tables, row_printer
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_options_reach_the_engine(engine, headrace):
 
 
 def test_rows_say_their_query_where_several_print(fake, engine, headrace, monkeypatch):
-    monkeypatch.setattr("headrace.cli.run.load", lambda path: fake.script("a", "b"))
+    monkeypatch.setattr("headrace.cli.run.command.load", lambda path: fake.script("a", "b"))
     engine.handle = fake.handle([[fake.rows("b", n=[1])]])
     assert headrace("run", "x.cql").stdout == '{"_query": "b", "n": 1}\n'
 
@@ -110,7 +110,7 @@ def test_a_failing_printer_does_not_leave_the_run_running(fake, engine, headrace
     def broken(self, event):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("headrace.cli.rows.JsonLines.show", broken)
+    monkeypatch.setattr("headrace.cli.run.rows.JsonLines.show", broken)
     engine.handle = fake.handle([[fake.rows(n=[1])]])
     result = headrace("run", "x.cql")
     assert result.exit_code == 1
@@ -136,8 +136,9 @@ def test_time_is_written_as_an_instant(fake, engine, headrace):
 PLAYED_BACK = """
 import sys, time, types
 import pyarrow as pa
-from headrace.runtime.events import RowsEvent
-from headrace.cli import main, run
+from headrace.runs.events import RowsEvent
+from headrace.cli import main
+from headrace.cli.run import command as run
 from headrace.plan.query import Script
 
 class Handle:
@@ -149,8 +150,8 @@ class Handle:
     def stop(self):
         print("stopped", file=sys.stderr)
 
-import headrace.spark.jvm
-headrace.spark.jvm.begin = lambda: None
+import headrace.spark.jvm.process
+headrace.spark.jvm.process.begin = lambda: None
 engine = types.ModuleType("headrace.spark.run")
 engine.start_script = lambda *arguments, **more: Handle()
 sys.modules["headrace.spark.run"] = engine

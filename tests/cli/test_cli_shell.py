@@ -11,8 +11,8 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from headrace.cli.shell_prompt import Names, history, prompt
-from headrace.cli.shell_session import Session
+from headrace.cli.shell.prompt import Names, history, prompt
+from headrace.cli.shell.session import Session
 from headrace.errors import DataError
 from headrace.sql.errors import Text
 
@@ -170,7 +170,7 @@ def test_a_state_directory_that_cannot_be_written_is_no_error(state):
 PLAYED_BACK = """
 import sys, time, types
 import pyarrow as pa
-from headrace.runtime.events import RowsEvent
+from headrace.runs.events import RowsEvent
 from headrace.cli import main
 
 class Handle:

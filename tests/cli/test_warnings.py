@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from headrace.cli.progress import Progress
+from headrace.cli.run.progress import Progress
 from headrace.notices import warn
 
 

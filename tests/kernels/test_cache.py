@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import headrace
-from headrace.kernels import segments
+from headrace.kernels.keys import segments
 
 CODE = """
 import headrace.kernels as kernels
-from headrace.kernels import segments
+from headrace.kernels.keys import segments
 found = {f._cache.cache_path for f in vars(segments).values() if hasattr(f, "_cache")}
 print(kernels.__file__, *found, sep="\\n")
 """

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from headrace.kernels import exact
+from headrace.kernels.exact import accumulators as exact
 
 FIRST_FIELD, MAX, TINY = 2.0**-1022, 1.7976931348623157e308, 5e-324
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headrace.kernels.hashing import hash_columns
+from headrace.kernels.keys.hashing import hash_columns
 from headrace.testing.rows import group_value
 
 COLUMNS = [

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from headrace.errors import QueryError
 from headrace.kernels import scalars
 from headrace.kernels import signatures as s
-from headrace.operators.compiled import NUMBER_OR_NULL, Compiled, Slot, compile_expression, jit
 from headrace.plan.expr import Expr
 from headrace.plan.schema import Schema
+from headrace.scalars.compiled import NUMBER_OR_NULL, Compiled, Slot, compile_expression, jit
 from headrace.testing.scalar import evaluate
 
 NAN, INF = math.nan, math.inf

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from headrace.kernels import stacks
+from headrace.kernels.patterns import stacks
 from headrace.oracle.admission import Arrival, Batch
 from headrace.plan.time import SECOND
 from headrace.sql import parse_script

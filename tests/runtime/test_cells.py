@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.exchange.cells import Shape, batch_of, join_arrivals, read_cell, write_cells
+from headrace.exchange.pack import Placed, segments_of
 from headrace.plan.arrow import arrow_type
 from headrace.plan.time import START_OF_TIME
-from headrace.runtime.cells import Shape, batch_of, join_arrivals, read_cell, write_cells
 from headrace.runtime.clock import Segment
-from headrace.runtime.pack import Placed, segments_of
 from headrace.sql import parse_script
 from headrace.stages.lower import lower
 

@@ -11,13 +11,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.kernels.segments import NO_PROMISE
+from headrace.exchange.pack import Placed, segments_of
+from headrace.kernels.keys.segments import NO_PROMISE
 from headrace.oracle.admission import Admission, Arrival, Batch
 from headrace.plan.expr import Expr
 from headrace.plan.schema import Schema
 from headrace.plan.stream import FrameSource, Stream
 from headrace.runtime.clock import Clock, Header
-from headrace.runtime.pack import Placed, segments_of
 from headrace.stages.lower import disorder_of
 
 SCHEMA = Schema.of(at="BIGINT", upto="BIGINT")

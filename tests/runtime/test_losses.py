@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.errors import QueryError
-from headrace.runtime.losses import ENOUGH, StreamRows, added, share_of, too_many
+from headrace.runs.losses import ENOUGH, StreamRows, added, share_of, too_many
 
 
 @pytest.mark.parametrize(

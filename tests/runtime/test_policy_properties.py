@@ -10,9 +10,9 @@ from unittest.mock import patch
 
 from seeds import FIRST, agrees, examples
 
-from headrace.operators.slices import Slices
 from headrace.oracle.admission import Arrival, Batch
 from headrace.sql import parse_script
+from headrace.steps.windows.slices import Slices
 from headrace.testing.conformance import Run, check_query
 from headrace.testing.local import local_engine
 from headrace.testing.reach import hold

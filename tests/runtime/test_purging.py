@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from headrace.oracle.admission import Arrival, Batch
-from headrace.runtime import matching
 from headrace.sql import parse_script
+from headrace.steps.patterns import matching
 from headrace.testing.conformance import check_query
 from headrace.testing.local import LocalEngine, local_engine
 from headrace.testing.pattern_strategies import seeded_pattern_case

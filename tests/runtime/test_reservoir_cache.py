@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.runtime.reservoir import ChunkCache, Reservoir
-from headrace.runtime.rows import Layout, Rows
+from headrace.state.reservoir import ChunkCache, Reservoir
+from headrace.state.rows import Layout, Rows
 from headrace.testing.local import MemoryStore
 
 CHUNK, CHUNKS = 10, 6

@@ -10,17 +10,17 @@ from random import Random
 import numpy as np
 import pytest
 
-from headrace.kernels import linking, stacks
-from headrace.operators import sequences
-from headrace.operators.events import Events
-from headrace.operators.sequences import Search
-from headrace.operators.slopes import refutations
+from headrace.kernels.patterns import linking, stacks
 from headrace.oracle.admission import Arrival, Batch
 from headrace.plan.expr import Expr
 from headrace.plan.time import SECOND
+from headrace.program.patterns import Condition, PlaceProgram, Word
 from headrace.sql import parse_script
 from headrace.stages.lower import lower
-from headrace.stages.pattern_program import Condition, PlaceProgram, Word
+from headrace.steps.patterns import search as sequences
+from headrace.steps.patterns.events import Events
+from headrace.steps.patterns.search import Search
+from headrace.steps.patterns.slopes import refutations
 from headrace.testing.conformance import check_query
 from headrace.testing.local import LocalEngine, local_engine
 from headrace.testing.rows import from_micros

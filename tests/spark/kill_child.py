@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from headrace.errors import HeadraceError
-from headrace.spark import jvm
+from headrace.spark.jvm import process as jvm
 from headrace.spark.run import start_run
 from headrace.spark.session import LOCAL, local_session
 from headrace.sql import parse_script

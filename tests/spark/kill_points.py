@@ -151,7 +151,8 @@ def reach(point: str, last: Callable[[], None] | None = None) -> None:
 
 def wrap() -> None:
     """Put the points around the steps of a batch, in the order in which they come."""
-    from headrace.spark import pack, publish, sink, stateful
+    from headrace.spark.exchange import pack, stateful
+    from headrace.spark.sinks import publish, sink
 
     around(pack, "pack_rows", before="rows to pack")
     around(stateful.Buckets, "process", before="bucket to process")

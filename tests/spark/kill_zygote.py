@@ -6,7 +6,7 @@ import sys
 
 from kill_points import wrap
 
-from headrace.spark.zygote import Zygote, listen_at, load
+from headrace.spark.workers.zygote import Zygote, listen_at, load
 
 if __name__ == "__main__":
     server = listen_at(sys.argv[1])

@@ -10,20 +10,20 @@ import pyarrow as pa
 import pytest
 
 from headrace.errors import StateError
+from headrace.exchange.pack import segments_of
 from headrace.files.following import Kind
 from headrace.notices import HeadraceWarning
 from headrace.plan.schema import Schema
 from headrace.plan.stream import FileSource, Stream
-from headrace.runtime.pack import segments_of
-from headrace.spark.checkpoint import Checkpoint
-from headrace.spark.consumed import Consumed
-from headrace.spark.following import FileSpool, followed
-from headrace.spark.growth import refuse_changed, tell_changed
-from headrace.spark.pack import Numbering, Packing, _placed
-from headrace.spark.rejects import Words
-from headrace.spark.sources import TIME
-from headrace.spark.storage import LOCAL
-from headrace.stages.program import Disorder
+from headrace.program.stage import Disorder
+from headrace.spark.exchange.pack import Numbering, Packing, _placed
+from headrace.spark.sources.consumed import Consumed
+from headrace.spark.sources.following import FileSpool, followed
+from headrace.spark.sources.growth import refuse_changed, tell_changed
+from headrace.spark.sources.prepare import TIME
+from headrace.spark.sources.rejects import Words
+from headrace.spark.storage.checkpoint import Checkpoint
+from headrace.spark.storage.storage import LOCAL
 
 
 class FakeSpark:
@@ -76,7 +76,7 @@ def test_what_committed_batches_have_read(tmp_path):
 
 
 def test_chunks_are_deleted_when_they_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("headrace.spark.following.FORGET", 1)
+    monkeypatch.setattr("headrace.spark.sources.following.FORGET", 1)
     spark, log, folder = FakeSpark(tmp_path / "spark"), tmp_path / "a.json", tmp_path / "spool"
     log.write_text("")
 
@@ -116,9 +116,9 @@ def stream_of(path: Path, format: str) -> Stream:
 
 
 def test_what_cannot_be_followed_is_watched(tmp_path, monkeypatch):
-    monkeypatch.setattr("headrace.spark.following.WATCH_S", 0.02)
+    monkeypatch.setattr("headrace.spark.sources.following.WATCH_S", 0.02)
     said: list[str] = []
-    monkeypatch.setattr("headrace.spark.following.warn", lambda text, where: said.append(f"{where}: {text}"))
+    monkeypatch.setattr("headrace.spark.sources.following.warn", lambda text, where: said.append(f"{where}: {text}"))
     stream, file = stream_of(tmp_path / "in", "parquet"), tmp_path / "in" / "a.parquet"
     file.parent.mkdir()
     file.write_bytes(b"12345")

@@ -6,7 +6,7 @@ import pytest
 
 from headrace.plan.expr import Expr
 from headrace.plan.schema import Schema
-from headrace.spark.attempt import can_fail
+from headrace.spark.sources.attempt import can_fail
 
 COLUMNS = Schema.of(id="BIGINT", n="INT", x="DOUBLE", d="DECIMAL(10,2)", t="STRING", at="TIMESTAMP", day="DATE")
 

@@ -8,7 +8,7 @@ import os
 import pytest
 
 import headrace as hr
-from headrace.runtime.events import RowsEvent
+from headrace.runs.events import RowsEvent
 from headrace.spark.borrowed import PARTITIONS, partitions_for, settings
 from headrace.spark.run import start_run
 from headrace.sql import parse_script

@@ -8,9 +8,9 @@ import pytest
 
 from headrace.cli import failures as told
 from headrace.errors import HeadraceError, SetupError, SourceError, SparkFailure, StateError, SystemFailure
-from headrace.spark.chatter import why_no_java
 from headrace.spark.failures import Places, explain_failure
-from headrace.spark.shipped import PACKAGES, complain
+from headrace.spark.jvm.chatter import why_no_java
+from headrace.spark.workers.shipped import PACKAGES, complain
 
 PLACES = Places("/state/live", ("/results/out",))
 
@@ -66,13 +66,13 @@ SAID = {
     "no headrace": ("ModuleNotFoundError: No module named 'headrace'", SetupError, "docs/cluster.md"),
     "no numba": ("  File x, line 1\nModuleNotFoundError: No module named 'numba.core'", SetupError, "cannot import numba"),
     "no daemon": (
-        "Error from python worker:\n  /usr/bin/python3: Error while finding module specification for 'headrace.spark.daemon' "
-        "(ModuleNotFoundError: No module named 'headrace')",
+        "Error from python worker:\n  /usr/bin/python3: Error while finding module specification for "
+        "'headrace.spark.workers.daemon' (ModuleNotFoundError: No module named 'headrace')",
         SetupError,
         "cannot import headrace",
     ),
     "another headrace": (
-        "AttributeError: Can't get attribute 'Packing' on <module 'headrace.spark.pack' from '/x'>",
+        "AttributeError: Can't get attribute 'Packing' on <module 'headrace.spark.exchange.pack' from '/x'>",
         SetupError,
         "another version of Headrace",
     ),

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from headrace.spark import interpreter
+from headrace.spark.workers import interpreter
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from headrace.kernels import segments
+from headrace.kernels.keys import segments
 from headrace.plan.time import NO_PROMISE
-from headrace.spark import jvm
+from headrace.spark.jvm import process as jvm
 from headrace.spark.settings import settings_of
 
 JAVA = """#!/bin/sh
@@ -93,7 +93,7 @@ def test_without_java_a_run_says_so(tmp_path):
 
 def test_the_driver_does_not_load_what_workers_run():
     """While the JVM comes up there is time for what the driver needs, not for all kernels."""
-    heavy = ("numba", "headrace.kernels", "headrace.runtime.processor", "headrace.spark.stateful", "matplotlib")
+    heavy = ("numba", "headrace.kernels", "headrace.runtime.processor", "headrace.spark.exchange.stateful", "matplotlib")
     code = f"import sys, headrace.spark.run; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
 

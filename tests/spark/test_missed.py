@@ -6,7 +6,7 @@ from case_driver import read_sink, write_files
 
 from headrace.plan.schema import Schema
 from headrace.plan.time import SECOND
-from headrace.runtime.events import ProgressEvent
+from headrace.runs.events import ProgressEvent
 from headrace.spark.run import start_run
 from headrace.sql import parse_script
 from headrace.testing.rows import from_micros

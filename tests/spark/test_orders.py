@@ -12,9 +12,9 @@ import headrace as hr
 from headrace.notices import HeadraceWarning
 from headrace.plan.schema import Schema
 from headrace.plan.time import SECOND
-from headrace.runtime.events import ProgressEvent
-from headrace.spark.orders import file_order
-from headrace.spark.sources import _from_frame
+from headrace.runs.events import ProgressEvent
+from headrace.spark.sources.orders import file_order
+from headrace.spark.sources.prepare import _from_frame
 from headrace.testing.rows import from_micros
 
 SCHEMA = Schema.of(at="TIMESTAMP", id="INT", text="STRING")

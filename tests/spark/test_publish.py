@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from headrace.errors import OutputError, StateError
-from headrace.spark import publish as publishing
-from headrace.spark.checkpoint import Checkpoint
-from headrace.spark.lock import Lock
-from headrace.spark.publish import begin, finish, publish
-from headrace.spark.signs import claim
-from headrace.spark.sink import Target, Writer
-from headrace.spark.storage import LOCAL
+from headrace.spark.sinks import publish as publishing
+from headrace.spark.sinks.publish import begin, finish, publish
+from headrace.spark.sinks.signs import claim
+from headrace.spark.sinks.sink import Target, Writer
+from headrace.spark.storage.checkpoint import Checkpoint
+from headrace.spark.storage.lock import Lock
+from headrace.spark.storage.storage import LOCAL
 
 
 def target_at(path: Path, kind: str, *, single: bool, owner: str = "me", compression: str | None = None, ordered: bool = False):

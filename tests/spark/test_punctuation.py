@@ -14,7 +14,7 @@ from headrace.oracle.evaluate import expected_after_each_batch
 from headrace.plan.query import Query
 from headrace.plan.schema import Schema
 from headrace.plan.time import SECOND
-from headrace.runtime.events import ProgressEvent
+from headrace.runs.events import ProgressEvent
 from headrace.testing.engine import Arrival, Batch
 from headrace.testing.rows import canonical_row, from_micros
 

@@ -7,7 +7,7 @@ import os
 import pytest
 from case_driver import FIRST_WRITTEN
 
-from headrace.runtime.events import ProgressEvent
+from headrace.runs.events import ProgressEvent
 from headrace.spark.run import start_run
 from headrace.sql import parse_script
 

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from headrace.spark import scratch
-from headrace.spark.scratch import LOCK, Scratch, sweep
+from headrace.spark.jvm import scratch
+from headrace.spark.jvm.scratch import LOCK, Scratch, sweep
 
 
 @pytest.fixture(autouse=True)

@@ -17,11 +17,11 @@ import pytest
 import shaky
 
 from headrace.errors import HeadraceError, InUseError, OutputError
-from headrace.runtime.events import RowsEvent
-from headrace.spark.batches import published
-from headrace.spark.lock import Lock, holder_of
+from headrace.runs.events import RowsEvent
 from headrace.spark.run import start_run
-from headrace.spark.storage import storage_of, write_facts
+from headrace.spark.sinks.batches import published
+from headrace.spark.storage.lock import Lock, holder_of
+from headrace.spark.storage.storage import storage_of, write_facts
 from headrace.sql import parse_script
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

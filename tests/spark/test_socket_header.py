@@ -8,7 +8,7 @@ import time
 
 from headrace.plan.schema import Schema
 from headrace.plan.stream import HostSource, Stream
-from headrace.spark.spool import SocketSpool
+from headrace.spark.sources.spool import SocketSpool
 
 SCHEMA = Schema.of(id="INT", card="STRING", merchant="STRING")
 

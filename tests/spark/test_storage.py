@@ -10,8 +10,8 @@ import time
 import pytest
 
 from headrace.errors import InUseError, StateError
-from headrace.spark.lock import Lock, holder_of, require
-from headrace.spark.storage import LOCAL, absolute, join, read_facts, write_facts
+from headrace.spark.storage.lock import Lock, holder_of, require
+from headrace.spark.storage.storage import LOCAL, absolute, join, read_facts, write_facts
 
 
 @pytest.fixture(params=["local"])
@@ -76,7 +76,7 @@ def test_a_folder_of_other_things_is_left_alone(place):
 def test_the_lock_of_a_killed_process_is_nobodys(tmp_path):
     root = str(tmp_path / "at")
     code = (
-        "import sys, time; from headrace.spark.lock import Lock; from headrace.spark.storage import LOCAL;"
+        "import sys, time; from headrace.spark.storage.lock import Lock; from headrace.spark.storage.storage import LOCAL;"
         "lock = Lock(sys.argv[1], LOCAL); print('held', flush=True); time.sleep(60)"
     )
     child = subprocess.Popen([sys.executable, "-c", code, root], stdout=subprocess.PIPE, text=True)
@@ -96,7 +96,7 @@ def test_a_local_file_is_written_whole_or_not_at_all(tmp_path):
     """Killed at any time, a writer leaves the old facts or the new ones, and a listing shows nothing half done."""
     path = tmp_path / "facts.json"
     code = (
-        "import sys; from headrace.spark.storage import LOCAL, write_facts\n"
+        "import sys; from headrace.spark.storage.storage import LOCAL, write_facts\n"
         "for i in range(10**6): write_facts(LOCAL, sys.argv[1], {'i': i, 'long': 'x' * 5000})"
     )
     for _ in range(3):

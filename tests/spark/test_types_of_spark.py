@@ -13,7 +13,7 @@ from headrace.errors import QueryError
 from headrace.plan.expr import Expr
 from headrace.plan.signatures import SIGNATURES
 from headrace.plan.typecheck import TypeMismatch, Typing
-from headrace.spark.attempt import attempt
+from headrace.spark.sources.attempt import attempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from headrace.spark.interpreter import SCRIPT
+from headrace.spark.workers.interpreter import SCRIPT
 
 SERVE = "import sys; from headrace.spark import zygote; zygote.load = lambda: None; zygote.main(sys.argv[1])"
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from sql_golden import PRELUDE, check, load
 
 from headrace.sql import SqlError, parse_script
-from headrace.sql import format as formatter
 from headrace.sql.errors import Text
-from headrace.sql.format import format_script
-from headrace.sql.statements import statements
-from headrace.sql.tokens import DIALECT, STRINGS, span
+from headrace.sql.format import text as formatter
+from headrace.sql.format.text import format_script
+from headrace.sql.parse.statements import statements
+from headrace.sql.parse.tokens import DIALECT, STRINGS, span
 
 ROOT = Path(__file__).resolve().parents[2]
 _BLOCK = re.compile(r"^```sql[^\n]*\n(.*?)^```$|^<!-- sql setup\n(.*?)^-->$", re.M | re.S)

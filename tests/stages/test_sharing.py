@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from headrace.operators.windows import edges_of
 from headrace.sql import parse_script
 from headrace.stages.lower import lower
+from headrace.steps.windows.windows import edges_of
 
 STREAM = "CREATE STREAM p (at TIMESTAMP, card STRING, shop INT, x DOUBLE) SOURCE FILE('p.csv') TIMESTAMP BY at DELAY 5 SECONDS;"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from headrace.runtime.events import Event, Progress
+    from headrace.runs.events import Event, Progress
 
 
 @runtime_checkable

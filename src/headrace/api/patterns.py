@@ -11,17 +11,17 @@ from headrace.api.texts import duration, read
 from headrace.errors import QueryError, unknown
 from headrace.plan.nodes import Scan
 from headrace.plan.patterns import Pattern, Place, Selection, Spill
-from headrace.sql.bind_pattern import Drawn, place_of
-from headrace.sql.columns import project
+from headrace.sql.bind.columns import project
+from headrace.sql.bind.pattern import Drawn, place_of
 from headrace.sql.errors import Span, Text
-from headrace.sql.items import items
-from headrace.sql.tokens import Cursor, tokenize
+from headrace.sql.parse.items import items
+from headrace.sql.parse.tokens import Cursor, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import timedelta
 
-    from headrace.sql.syntax import Item, Star
+    from headrace.sql.parse.syntax import Item, Star
 
 SELECTIONS = {s.name.lower(): s for s in Selection}
 NOWHERE = Span(0, 0)

@@ -17,10 +17,10 @@ from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate, WindowReport, in_arrival_order
 from headrace.plan.query import Emit, Using
 from headrace.plan.time import unit_micros
-from headrace.sql.bind_policy import Looking
-from headrace.sql.calls import Calls, Group
+from headrace.sql.bind.calls import Calls, Group
+from headrace.sql.bind.policy import Looking
+from headrace.sql.bind.scope import Scope
 from headrace.sql.errors import Text
-from headrace.sql.scope import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,14 +10,14 @@ from headrace.errors import QueryError
 from headrace.plan.nodes import Filter
 from headrace.plan.profiles import Model, Settings, changed
 from headrace.plan.windows import EveryTime, RangeWindow, RowsWindow, UnboundedWindow
-from headrace.sql.bind_policy import ability_of, check_able, in_order, looking
-from headrace.sql.bind_select import event_window
+from headrace.sql.bind.policy import ability_of, check_able, in_order, looking
+from headrace.sql.bind.scope import Scope
+from headrace.sql.bind.select import event_window
 from headrace.sql.errors import Span, Text
-from headrace.sql.scope import Scope
-from headrace.sql.syntax import Name
-from headrace.sql.tokens import Cursor, tokenize
-from headrace.sql.windows import instant_of
-from headrace.sql.windows import window as window_clause
+from headrace.sql.parse.syntax import Name
+from headrace.sql.parse.tokens import Cursor, tokenize
+from headrace.sql.parse.windows import instant_of
+from headrace.sql.parse.windows import window as window_clause
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from headrace.plan.nodes import Node
     from headrace.plan.schema import Schema
     from headrace.plan.windows import Window
-    from headrace.sql.bind_policy import Looking
+    from headrace.sql.bind.policy import Looking
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,14 @@ import typer
 
 PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}  # of `bench`, to the benchmark
 COMMANDS = {  # name: the module; the function has the command's name
-    "run": "run",
-    "shell": "shell",
+    "run": "run.command",
+    "shell": "shell.command",
     "check": "show",
     "explain": "show",
-    "compare": "compare",
+    "compare": "compare.command",
     "fmt": "fmt",
     "generate": "generate",
-    "demo": "demo",
+    "demo": "demo.fraud",
     "bench": "bench",
 }
 

@@ -10,7 +10,7 @@ from headrace.cli.consoles import err, out, warnings_on
 from headrace.errors import DataError
 from headrace.files.sample import Sample, sample
 from headrace.files.survey import NAMES, look_at
-from headrace.runtime.losses import LOUD
+from headrace.runs.losses import LOUD
 
 if TYPE_CHECKING:
     from headrace.files.survey import Survey

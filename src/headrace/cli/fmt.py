@@ -95,7 +95,7 @@ def _scripts(paths: list[str]) -> list[str]:
 
 
 def _format(path: str) -> Formatted:
-    from headrace.sql.format import format_script
+    from headrace.sql.format.text import format_script
 
     text, name = read(path)
     return Formatted(path, text, format_script(text, name))

@@ -13,7 +13,7 @@ import typer
 from headrace.cli import formats
 from headrace.cli.consoles import say
 from headrace.cli.failures import reported
-from headrace.cli.progress import span
+from headrace.cli.run.progress import span
 from headrace.errors import QueryError, unknown
 from headrace.generate import SCHEMAS, events, parse_options
 from headrace.plan.arrow import arrow_schema

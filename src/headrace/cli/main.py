@@ -19,7 +19,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, terminate)
     name = next(iter(sys.argv[1:]), "")
     if name == "run" and not {"-v", "--verbose", "-h", "--help"} & set(sys.argv):
-        from headrace.spark.jvm import begin
+        from headrace.spark.jvm.process import begin
 
         begin()
     from headrace.cli.commands import COMMANDS, command_line

@@ -78,7 +78,7 @@ def explain(
     """
     with reported(verbose):
         if profile:
-            from headrace.cli.profiles import chosen, explain_profiles
+            from headrace.cli.compare.profiles import chosen, explain_profiles
 
             names = chosen(profile)
             out().print(Text(explain_profiles(*read(script), names)))

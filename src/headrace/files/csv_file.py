@@ -8,7 +8,7 @@ import pyarrow as pa
 from headrace.files.cuts import Cut, field_columns, not_text, strings
 from headrace.files.formats import BOM, LOOK, format_of
 from headrace.files.headers import Layout, layout_of
-from headrace.kernels import csv_records as k
+from headrace.kernels.text import csv_records as k
 from headrace.plan.schema import Schema
 
 MOST_LOOKED_AT = 16 * LOOK

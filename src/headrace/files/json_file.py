@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from headrace.files.cuts import FOLDED, Cut, not_text, strings
 from headrace.files.formats import BOM, LOOK, format_of
-from headrace.kernels import json_records as k
+from headrace.kernels.text import json_records as k
 from headrace.plan.schema import Schema
 
 

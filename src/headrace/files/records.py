@@ -10,7 +10,7 @@ def whole(text: bytes, delimiter: str | None) -> int:
 
     A record ends with its line; in CSV (which has a delimiter) not within quotes, in JSON not within brackets.
     """
-    from headrace.kernels import records  # compiled code is loaded where files are followed
+    from headrace.kernels.text import records  # compiled code is loaded where files are followed
 
     if delimiter is None:
         return int(records.last_json_end(np.frombuffer(text, np.uint8)))

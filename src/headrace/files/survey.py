@@ -187,7 +187,7 @@ def _check_keys(heads: dict[str, bytes], schema: Schema, where: str) -> None:
 
 def first_object(head: bytes) -> dict[str, object] | None:
     """The first object in JSON text, if it is whole."""
-    from headrace.kernels import json_records as k
+    from headrace.kernels.text import json_records as k
 
     text = head.removeprefix(BOM)
     record = np.empty((1, 4), np.int64)

@@ -15,7 +15,7 @@ config: Any = _numba  # its settings are made when it is loaded, so a type check
 def _sources() -> str:
     """Identifies all kernels together: Numba notices a change in a function, but not in the functions it calls."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
@@ -36,13 +36,13 @@ else:
 
         @classmethod
         def get_suitable_cache_subpath(cls, py_file: str) -> str:
-            """One directory for all kernels; that above it names their version."""
-            return "kernels"
+            """A directory for each folder of kernels; that above them names their version."""
+            return Path(py_file).parent.name
 
         @classmethod
         def from_function(cls, py_func: Any, py_file: str) -> Any:
             """Only for what lies here."""
-            here = Path(py_file).parent == Path(__file__).parent
+            here = Path(__file__).parent in Path(py_file).parents
             return super().from_function(py_func, py_file) if here else None
 
     CacheImpl._locator_classes.insert(0, KernelCacheLocator)

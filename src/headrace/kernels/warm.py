@@ -9,29 +9,30 @@ from multiprocessing import get_context
 import numpy as np
 
 import headrace.kernels
-from headrace.kernels import exact
+from headrace.kernels.exact import accumulators
 
-PATTERNS = ("arriving", "frames", "members", "purging")  # about half of the time, and nothing that others need
+PATTERNS = "headrace.kernels.patterns."  # about half of the time, and nothing that others need
 
 
 def main() -> None:
     """Patterns beside all the rest, one process each."""
-    names = [m.name for m in pkgutil.iter_modules(headrace.kernels.__path__) if m.name not in ("warm", *PATTERNS)]
-    other = get_context("spawn").Process(target=compile_all, args=(PATTERNS,))
+    found = pkgutil.walk_packages(headrace.kernels.__path__, "headrace.kernels.")
+    names = [m.name for m in found if m.name != "headrace.kernels.warm"]
+    other = get_context("spawn").Process(target=compile_all, args=([n for n in names if n.startswith(PATTERNS)],))
     other.start()
-    compile_all(tuple(name for name in names if name not in ("sequences", "linking", "slopes", "stacks")))
+    compile_all([n for n in names if not n.startswith(PATTERNS)])
     values = np.array([1.0, 2.5])
-    low, high = exact.limb_range(values)
-    exact.square_limb_range(values)
-    exact.normalize(np.zeros((2, high - low), np.int64))
+    low, high = accumulators.limb_range(values)
+    accumulators.square_limb_range(values)
+    accumulators.normalize(np.zeros((2, high - low), np.int64))
     other.join()
-    compile_all(tuple(names))
+    compile_all(names)
 
 
-def compile_all(names: tuple[str, ...]) -> None:
+def compile_all(names: list[str]) -> None:
     """Kernels state their types, so importing them compiles them; the few that do not are called once."""
     for name in names:
-        importlib.import_module(f"headrace.kernels.{name}")
+        importlib.import_module(name)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headrace.kernels.hashing import hash_columns, pair_hashes, place_hashes
+from headrace.kernels.keys.hashing import hash_columns, pair_hashes, place_hashes
 from headrace.plan.schema import Field, Schema
 from headrace.testing.rows import Row, batch_of_rows
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
-from headrace.stages.program import Disorder, Door, Source, Stage
+from headrace.program.stage import Disorder, Door, Source, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

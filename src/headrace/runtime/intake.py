@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.kernels.codes import ABSENT, MINUS_INFINITY, NAN, NULL, PLUS_INFINITY
-from headrace.kernels.hashing import as_words, hash_columns
-from headrace.kernels.ordered import to_ordered
-from headrace.runtime.tables import KeyTable, ValueTable
-from headrace.stages.program import Stage, TableRole, Vector, VectorKind
+from headrace.kernels.keys.hashing import as_words, hash_columns
+from headrace.kernels.keys.ordered import to_ordered
+from headrace.program.stage import Stage, TableRole, Vector, VectorKind
+from headrace.state.tables import KeyTable, ValueTable
 
 if TYPE_CHECKING:
-    from headrace.runtime.rows import Layout
+    from headrace.state.rows import Layout
 
 
 def truth(column: pa.Array) -> np.ndarray:

@@ -8,31 +8,31 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from headrace.aggregates.metrics import MetricColumn, metric_column, to_arrow
 from headrace.changes.changes import Changes
-from headrace.operators.deltas import lives_of
-from headrace.operators.metrics import MetricColumn, metric_column, to_arrow
-from headrace.operators.unique import Uniques
 from headrace.plan.arrow import arrow_type
 from headrace.plan.query import Emit
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
-from headrace.runtime import dirty
+from headrace.program.stage import Output, Stage, TableRole
 from headrace.runtime.clock import Clocks, Header
-from headrace.runtime.evaluate import Evaluator
 from headrace.runtime.intake import Intake, all_true
-from headrace.runtime.joining import Joining
-from headrace.runtime.matching import Matching, Passed, decided_before
-from headrace.runtime.reporting import Reporting, Times
-from headrace.runtime.reservoir import CHUNK_ROWS, ChunkCache, ChunkStore, Reservoir, Run
-from headrace.runtime.rows import Layout, Rows
-from headrace.runtime.tables import KeyTable, ValueTable
+from headrace.runtime.unique import Uniques
 from headrace.runtime.zone import Zone, empty_batch, take
-from headrace.stages.program import Output, Stage, TableRole
+from headrace.state.reservoir import CHUNK_ROWS, ChunkCache, ChunkStore, Reservoir, Run
+from headrace.state.rows import Layout, Rows
+from headrace.state.tables import KeyTable, ValueTable
+from headrace.steps.joins.joining import Joining
+from headrace.steps.patterns.matching import Matching, Passed, decided_before
+from headrace.steps.windows import dirty
+from headrace.steps.windows.deltas import lives_of
+from headrace.steps.windows.evaluate import Evaluator
+from headrace.steps.windows.reporting import Reporting, Times
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from headrace.operators.tally import Reading
-    from headrace.runtime.evaluate import Asks
+    from headrace.aggregates.tally import Reading
+    from headrace.steps.windows.evaluate import Asks
 
 TIME_COLUMN = pa.field("_time", pa.timestamp("us", "UTC"))
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from headrace.aggregates.tally import DistinctTally
 from headrace.errors import StateError
-from headrace.operators.tally import DistinctTally
 from headrace.runtime import zone as zones
-from headrace.runtime.codec import decode, encode, fingerprint
-from headrace.runtime.tables import KeyTable, ValueTable
+from headrace.state.codec import decode, encode, fingerprint
+from headrace.state.tables import KeyTable, ValueTable
 
 if TYPE_CHECKING:
-    from headrace.operators.slices import Slices
     from headrace.runtime.processor import TaskProcessor
+    from headrace.steps.windows.slices import Slices
 
 PAGE = 1024
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headrace.kernels.order import locate_all, locate_subs, sort_order
-from headrace.runtime.rows import Layout, Rows
+from headrace.kernels.keys.order import locate_all, locate_subs, sort_order
+from headrace.state.rows import Layout, Rows
 
 
 @dataclass(slots=True)

@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import QueryError, SetupError
+from headrace.program.stage import Source
 from headrace.spark.borrowed import with_own_partitions
 from headrace.spark.failures import explained
 from headrace.spark.plan import finish_one, output_frame
 from headrace.spark.session import require_state_store
-from headrace.spark.shipped import require_workers
 from headrace.spark.static import StaticRun
 from headrace.spark.types import CatalystTypes
+from headrace.spark.workers.shipped import require_workers
 from headrace.stages.lower import Lowered, lower
-from headrace.stages.program import Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,17 +11,17 @@ from pyspark.sql import functions as F
 
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.query import Emit
-from headrace.spark.attempt import attempt, can_fail
 from headrace.spark.borrowed import partitions_for
-from headrace.spark.bucket import BucketProcessor
-from headrace.spark.counts import counting
-from headrace.spark.labels import labels
-from headrace.spark.onward import LEAD, Feed, FeedPart, Onward, pack_feeds
-from headrace.spark.pack import EXCHANGE, Packing, StagePart, pack_rows
-from headrace.spark.program import Program
-from headrace.spark.slots import METRICS_ROW, Slots
-from headrace.spark.sources import parts_of, prepare
-from headrace.spark.tables import read_table
+from headrace.spark.exchange.bucket import BucketProcessor
+from headrace.spark.exchange.labels import labels
+from headrace.spark.exchange.onward import LEAD, Feed, FeedPart, Onward, pack_feeds
+from headrace.spark.exchange.pack import EXCHANGE, Packing, StagePart, pack_rows
+from headrace.spark.exchange.program import Program
+from headrace.spark.exchange.slots import METRICS_ROW, Slots
+from headrace.spark.sources.attempt import attempt, can_fail
+from headrace.spark.sources.counts import counting
+from headrace.spark.sources.prepare import parts_of, prepare
+from headrace.spark.sources.tables import read_table
 from headrace.spark.types import logical
 from headrace.stages.lower import Finish, Lowered, disorder_of
 

@@ -7,9 +7,9 @@ from typing import Any
 from pyspark.sql import functions as F
 
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
-from headrace.runtime.events import ProgressEvent
-from headrace.runtime.losses import StreamRows
-from headrace.spark.slots import METRICS_ROW
+from headrace.runs.events import ProgressEvent
+from headrace.runs.losses import StreamRows
+from headrace.spark.exchange.slots import METRICS_ROW
 
 METRICS = ("late", "rows", "frontier", "cache_hits", "cache_misses", "rejected", "newest", "missed", "punctuation", "waiting")
 

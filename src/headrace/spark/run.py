@@ -17,29 +17,29 @@ from pyspark.sql import functions as F
 from headrace.errors import HeadraceError, NotEnded, StateError
 from headrace.files.survey import look_at
 from headrace.plan.stream import FileSource
-from headrace.runtime.events import Event, Progress, RowsEvent
-from headrace.runtime.losses import too_many
-from headrace.spark.batches import Batches, finish_listed
+from headrace.runs.events import Event, Progress, RowsEvent
+from headrace.runs.losses import too_many
 from headrace.spark.borrowed import PARTITIONS, activate, partitions_for, settings
-from headrace.spark.checkpoint import Checkpoint, files_of, open_checkpoint
-from headrace.spark.control import control_frame, only_time_passed, say
-from headrace.spark.counts import counts_of, watched
+from headrace.spark.exchange.control import control_frame, only_time_passed, say
 from headrace.spark.failures import Places, explain_failure, explained
-from headrace.spark.files import settled
-from headrace.spark.growth import refuse_changed, sizes_of, tell_changed
-from headrace.spark.lock import Lock, lock_early
+from headrace.spark.jvm.scratch import Scratch
 from headrace.spark.plan import Layout, bucket_count, finish_all, has_op, output_frame
 from headrace.spark.progress import observations, progress_event
-from headrace.spark.publish import begin, finish
-from headrace.spark.scratch import Scratch
 from headrace.spark.session import require_state_store, script_session
-from headrace.spark.shipped import require_workers
-from headrace.spark.signs import claim
-from headrace.spark.sink import HeadraceSink, Target, as_option
-from headrace.spark.spool import Spool, spooled
-from headrace.spark.storage import absolute, is_local, join, storage_of
-from headrace.spark.targets import arrow_schema, check_outputs, refresh_tables, targets_of
+from headrace.spark.sinks.batches import Batches, finish_listed
+from headrace.spark.sinks.publish import begin, finish
+from headrace.spark.sinks.signs import claim
+from headrace.spark.sinks.sink import HeadraceSink, Target, as_option
+from headrace.spark.sinks.targets import arrow_schema, check_outputs, refresh_tables, targets_of
+from headrace.spark.sources.counts import counts_of, watched
+from headrace.spark.sources.files import settled
+from headrace.spark.sources.growth import refuse_changed, sizes_of, tell_changed
+from headrace.spark.sources.spool import Spool, spooled
+from headrace.spark.storage.checkpoint import Checkpoint, files_of, open_checkpoint
+from headrace.spark.storage.lock import Lock, lock_early
+from headrace.spark.storage.storage import absolute, is_local, join, storage_of
 from headrace.spark.types import CatalystTypes
+from headrace.spark.workers.shipped import require_workers
 from headrace.stages.lower import Lowered, lower
 
 if TYPE_CHECKING:

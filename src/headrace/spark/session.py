@@ -10,9 +10,9 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from headrace.spark.failures import explained
-from headrace.spark.gateway import own_context
-from headrace.spark.interpreter import choose_interpreter
+from headrace.spark.jvm.gateway import own_context
 from headrace.spark.settings import LOCAL, STREAMING, settings_of
+from headrace.spark.workers.interpreter import choose_interpreter
 
 __all__ = ["LOCAL", "STREAMING", "local_session", "require_state_store", "script_session"]
 

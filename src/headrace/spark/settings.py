@@ -16,7 +16,7 @@ STREAMING = {
 }
 LOCAL = {
     # Workers that are loaded before they are forked, and stay with their partitions.
-    "spark.python.daemon.module": "headrace.spark.daemon",
+    "spark.python.daemon.module": "headrace.spark.workers.daemon",
     # By default packing and state have daemons of their own, which differ in this only: everything would be loaded twice.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     # Else each call that builds a plan asks the JVM three more times, to be able to say where in the program it stands.

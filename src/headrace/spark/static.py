@@ -9,27 +9,27 @@ import pyarrow as pa
 from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
-from headrace.runtime.events import Event, Progress, RowsEvent
-from headrace.runtime.losses import StreamRows, too_many
+from headrace.runs.events import Event, Progress, RowsEvent
+from headrace.runs.losses import StreamRows, too_many
 from headrace.spark.borrowed import PARTITIONS, partitions_for, settings
-from headrace.spark.checkpoint import open_checkpoint
-from headrace.spark.counts import counts_of, watched
 from headrace.spark.failures import Places, explained
-from headrace.spark.formats import read_arrow
-from headrace.spark.lock import Lock
+from headrace.spark.jvm.scratch import Scratch
 from headrace.spark.plan import bucket_count, finish_all, output_frame
 from headrace.spark.progress import observations, progress_event
-from headrace.spark.publish import begin, finish, publish
-from headrace.spark.scratch import Scratch
-from headrace.spark.signs import claim
-from headrace.spark.sink import Writer, stager
-from headrace.spark.storage import LOCAL, absolute, join, storage_of
-from headrace.spark.targets import arrow_schema, refresh_tables, targets_of
+from headrace.spark.sinks.formats import read_arrow
+from headrace.spark.sinks.publish import begin, finish, publish
+from headrace.spark.sinks.signs import claim
+from headrace.spark.sinks.sink import Writer, stager
+from headrace.spark.sinks.targets import arrow_schema, refresh_tables, targets_of
+from headrace.spark.sources.counts import counts_of, watched
+from headrace.spark.storage.checkpoint import open_checkpoint
+from headrace.spark.storage.lock import Lock
+from headrace.spark.storage.storage import LOCAL, absolute, join, storage_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from headrace.spark.sink import Target
+    from headrace.spark.sinks.sink import Target
     from headrace.stages.lower import Lowered
 
 

@@ -9,14 +9,14 @@ from headrace.plan import profiles
 from headrace.plan.nodes import base_stream, base_streams
 from headrace.plan.query import ConsoleSink, Emit, FileSink, Query, Script, StreamSink, TableSink, Using
 from headrace.plan.sinks import check_apart
-from headrace.sql.bind_create import bind_derived, bind_schema, bind_stream, shape_of
-from headrace.sql.bind_fill import bind_body, bind_branches, conform, merge_all
-from headrace.sql.catalog import Catalog, Fill
-from headrace.sql.catalog_statements import answer_describe, answer_show, take_back
+from headrace.sql.bind.catalog import Catalog, Fill
+from headrace.sql.bind.catalog_statements import answer_describe, answer_show, take_back
+from headrace.sql.bind.create import bind_derived, bind_schema, bind_stream, shape_of
+from headrace.sql.bind.fill import bind_body, bind_branches, conform, merge_all
+from headrace.sql.bind.scope import find_over
 from headrace.sql.errors import Text
-from headrace.sql.scope import find_over
-from headrace.sql.statements import statements
-from headrace.sql.syntax import (
+from headrace.sql.parse.statements import statements
+from headrace.sql.parse.syntax import (
     Branch,
     CreateDerived,
     CreateEmpty,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from headrace.plan.query import Answer, Sink
     from headrace.plan.schema import Schema
     from headrace.sql.errors import Span
-    from headrace.sql.syntax import EmitClause, IntoClause, Statement
+    from headrace.sql.parse.syntax import EmitClause, IntoClause, Statement
 
 Part = Select | Event | Insert | Split
 

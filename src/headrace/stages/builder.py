@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from headrace.plan.aggregates import INTEGRAL, Aggregate, Laws, base_type, result_type
 from headrace.plan.expr import Expr
-from headrace.stages.program import (
+from headrace.program.stage import (
     RESULT,
     Door,
     Input,
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.plan.windows import DeltaWindow, LookedAt, SessionWindow
-    from headrace.stages.pattern_program import PatternProgram, Sequencing
-    from headrace.stages.program import Source
+    from headrace.program.patterns import PatternProgram, Sequencing
+    from headrace.program.stage import Source
 
 T = TypeVar("T")
 Exprs = tuple[Expr, ...]  # one thing of every row: an expression for each source

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from headrace.operators.windows import edges_of, moving_windows
 from headrace.optimize import optimize
 from headrace.plan.explain import tree
 from headrace.plan.expr import Expr
@@ -29,19 +28,20 @@ from headrace.plan.patterns import Pattern
 from headrace.plan.query import Emit, Using
 from headrace.plan.time import format_duration
 from headrace.plan.windows import EveryTime, RangeWindow, RowsWindow, UnboundedWindow
+from headrace.program.stage import Stage, TableRole, Tally, TallyKind
 from headrace.stages.cut import Cuts
 from headrace.stages.explain_patterns import partitioning, pattern_lines, used_keys
 from headrace.stages.flatten import flatten, split_top, window_chain
 from headrace.stages.joins import join_lines, why_one_bucket
 from headrace.stages.lower import Finish, Lowered, lower
-from headrace.stages.program import Stage, TableRole, Tally, TallyKind
+from headrace.steps.windows.windows import edges_of, moving_windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from headrace.plan.query import Query, Script
     from headrace.plan.stream import Stream
-    from headrace.stages.program import Metric, SharedSlices
+    from headrace.program.stage import Metric, SharedSlices
 
 WIDTH = 14  # of the names in front of facts
 

@@ -8,8 +8,8 @@ from headrace.errors import QueryError
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.schema import Field, Schema
 from headrace.plan.windows import RowsWindow
+from headrace.program.stage import JoinColumn, JoinProgram
 from headrace.stages.flatten import Exprs, Flat, Flats, flatten
-from headrace.stages.program import JoinColumn, JoinProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from headrace.plan.joins import Join
     from headrace.plan.query import Query
     from headrace.plan.stream import Stream
+    from headrace.program.stage import Stage
     from headrace.stages.builder import StageBuilder
-    from headrace.stages.program import Stage
 
     TypeOf = Callable[[Expr, Schema], str]
     MakeBuilder = Callable[[tuple[Stream, ...], tuple[Exprs, ...] | None, object], StageBuilder]

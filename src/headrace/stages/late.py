@@ -8,8 +8,8 @@ from headrace.plan.expr import Expr
 from headrace.plan.nodes import base_streams
 from headrace.plan.query import Emit
 from headrace.plan.stream import longest_delay
+from headrace.program.stage import Door, Output
 from headrace.stages.flatten import FALSE, TRUE
-from headrace.stages.program import Door, Output
 
 if TYPE_CHECKING:
     from headrace.plan.nodes import Late

@@ -43,13 +43,13 @@ from headrace.plan.windows import (
     UnboundedWindow,
     Window,
 )
+from headrace.program.stage import Disorder, Output, Report, Source, Stage
 from headrace.stages.builder import StageBuilder
 from headrace.stages.cut import Cuts
 from headrace.stages.flatten import Exprs, Flat, Flats, flatten, split_top, window_chain
 from headrace.stages.joins import lower_join
 from headrace.stages.late import LATE, lower_late
 from headrace.stages.patterns import lower_pattern
-from headrace.stages.program import Disorder, Output, Report, Source, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable

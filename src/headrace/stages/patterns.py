@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.errors import QueryError
-from headrace.operators.scalar_types import HASH, SCALED, Kind, kind_of
-from headrace.operators.scalar_words import Parts, check_between
 from headrace.plan.aggregates import INTEGRAL, base_type, decimal_parts
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.joins import common_type
@@ -15,8 +13,7 @@ from headrace.plan.patterns import Pattern, Selection, equal_terms
 from headrace.plan.query import Query, Using
 from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import StageSource
-from headrace.stages.flatten import FALSE, TRUE, Exprs, Flat, flatten
-from headrace.stages.pattern_program import (
+from headrace.program.patterns import (
     ANY_ROW,
     Condition,
     GroupProgram,
@@ -27,15 +24,18 @@ from headrace.stages.pattern_program import (
     Sequencing,
     Word,
 )
+from headrace.scalars.types import HASH, SCALED, Kind, kind_of
+from headrace.scalars.words import Parts, check_between
+from headrace.stages.flatten import FALSE, TRUE, Exprs, Flat, flatten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headrace.operators.scalar_words import Part
     from headrace.plan.aggregates import Aggregate
     from headrace.plan.stream import Stream
+    from headrace.program.stage import Tally
+    from headrace.scalars.words import Part
     from headrace.stages.builder import StageBuilder
-    from headrace.stages.program import Tally
 
     TypeOf = Callable[[Expr, Schema], str]
     Keys = tuple[tuple[tuple[Expr, ...], Exprs], ...]  # terms of all places; what they are in every stream

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.plan.windows import EveryTime, RangeWindow
-from headrace.stages.program import SharedSlices, TableRole, TallyKind
+from headrace.program.stage import SharedSlices, TableRole, TallyKind
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from headrace.program.stage import Report
     from headrace.stages.builder import StageBuilder
-    from headrace.stages.program import Report
 
 FEWEST = 3  # windows. Slices also cost something, and two windows are as cheap each on its own
 MOST = 32  # slices of the longest window, for each of the windows: a look goes through all of them

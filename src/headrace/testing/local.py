@@ -11,20 +11,20 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.changes.changes import Changes
-from headrace.kernels.segments import NO_PROMISE
+from headrace.exchange.cells import batch_of, feed_segment, join_arrivals, read_cell, read_feed, write_cells, write_feed
+from headrace.exchange.pack import Placed, segments_of
+from headrace.kernels.keys.segments import NO_PROMISE
 from headrace.oracle.admission import Batch, Punctuation, read_times
 from headrace.plan.arrow import arrow_type
 from headrace.plan.expr import all_of
 from headrace.plan.query import Emit, Script
 from headrace.plan.stream import Stream
-from headrace.runtime.cells import batch_of, feed_segment, join_arrivals, read_cell, read_feed, write_cells, write_feed
+from headrace.program.stage import Stage
 from headrace.runtime.clock import Header, Segment, Standing
-from headrace.runtime.pack import Placed, segments_of
 from headrace.runtime.processor import Arrivals, Result, TaskProcessor
-from headrace.runtime.reservoir import ChunkCache
 from headrace.runtime.save import load, save
 from headrace.stages.lower import Finish, lower
-from headrace.stages.program import Stage
+from headrace.state.reservoir import ChunkCache
 from headrace.testing.engine import Change, Outputs
 from headrace.testing.rows import batch_of_rows, rows_of_batch
 from headrace.testing.scalar import evaluate_batch

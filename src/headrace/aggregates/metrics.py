@@ -1,0 +1,134 @@
+"""Result columns: from the readings of tallies to values with Spark SQL's types and NULLs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.kernels.codes import NULL
+from headrace.kernels.keys.ordered import from_ordered
+from headrace.plan.aggregates import base_type, decimal_parts
+from headrace.plan.arrow import arrow_type
+from headrace.program.stage import Metric, Stage, TallyKind, Vector, VectorKind
+from headrace.state.tables import KeyTable, ValueTable
+
+if TYPE_CHECKING:
+    from headrace.aggregates.tally import Reading
+
+
+@dataclass(slots=True)
+class MetricColumn:
+    """Values of a result column, as words that compare bit for bit, and which of them are not NULL."""
+
+    words: np.ndarray  # one row of words per value
+    valid: np.ndarray
+
+    def differs(self, other: MetricColumn) -> np.ndarray:
+        """Where two columns are not the same to the bit."""
+        same = (self.words == other.words).all(axis=1) if self.words.ndim > 1 else self.words == other.words
+        return (self.valid != other.valid) | (self.valid & ~same)
+
+    def take(self, index: np.ndarray) -> MetricColumn:
+        """The values at these places."""
+        return MetricColumn(self.words[index], self.valid[index])
+
+    def append(self, other: MetricColumn) -> MetricColumn:
+        """These values, then the others."""
+        if len(self.valid) == 0 or len(other.valid) == 0:
+            return other if len(self.valid) == 0 else self
+        return MetricColumn(np.concatenate((self.words, other.words)), np.concatenate((self.valid, other.valid)))
+
+
+def metric_column(stage: Stage, metric: Metric, readings: list[Reading] | dict[int, Reading]) -> MetricColumn:
+    """What a metric says at every event."""
+    reading = readings[metric.tally]
+    n = readings[metric.count]["value"] if metric.count is not None else None
+    tally = stage.tallies[metric.tally]
+    match metric.function:
+        case "COUNT":
+            return MetricColumn(reading["value"], np.ones(len(reading["value"]), np.bool_))
+        case "QUEUE":
+            return MetricColumn(reading["value"], reading["code"] != NULL)
+    assert n is not None
+    if tally.kind is TallyKind.MOMENTS:
+        return _moments(metric.function, reading, n)
+    kind = stage.vectors[tally.vector].kind
+    mean = metric.function == "AVG"
+    values = reading["mean"] if mean else reading["value"]
+    valid = n > 0
+    if kind is VectorKind.DECIMAL:
+        fits = reading["mean_fits"] if mean else reading["fits"]
+        return MetricColumn(values, valid & fits & _within(values, decimal_parts(metric.type)[0]))
+    if kind is VectorKind.INT and not mean:
+        return MetricColumn(values, valid & reading["fits"])
+    return MetricColumn(values.view(np.int64), valid)
+
+
+def _moments(function: str, reading: Reading, n: np.ndarray) -> MetricColumn:
+    population = function.endswith("_POP")
+    values = reading["population" if population else "sample"]
+    if function.startswith("STDDEV"):
+        values = np.sqrt(values)
+    return MetricColumn(values.view(np.int64), n > (0 if population else 1))
+
+
+def _within(words: np.ndarray, precision: int) -> np.ndarray:
+    """Whether 128-bit integers (low word, high word) have at most this many digits."""
+    low, high = words[:, 0], words[:, 1].view(np.int64)
+    limit = 10**precision - 1
+    top, bottom = np.int64(limit >> 64), np.uint64(limit & (2**64 - 1))
+    negative = -limit
+    least_top, least_bottom = np.int64(negative >> 64), np.uint64(negative & (2**64 - 1))
+    below = (high < top) | ((high == top) & (low <= bottom))
+    above = (high > least_top) | ((high == least_top) & (low >= least_bottom))
+    return below & above
+
+
+def to_arrow(stage: Stage, metric: Metric, column: MetricColumn, tables: list[KeyTable]) -> pa.Array:
+    """A result column in its Arrow type."""
+    vector = stage.vectors[stage.tallies[metric.tally].vector]
+    if metric.function == "QUEUE" and vector.kind is VectorKind.NUMBERED:
+        return kept_to_arrow(vector, metric.type, column, tables)
+    return _plain(vector.kind, metric.type, column)
+
+
+def kept_to_arrow(vector: Vector, kind: str, column: MetricColumn, tables: list[KeyTable]) -> pa.Array:
+    """Values that were kept to be shown, in their Arrow type."""
+    if vector.kind is not VectorKind.NUMBERED:
+        return _plain(vector.kind, kind, column)
+    assert vector.table is not None
+    table = tables[vector.table]
+    assert isinstance(table, ValueTable)
+    return _cast(table.lookup(column.words, column.valid), arrow_type(kind))
+
+
+def _plain(values: VectorKind, spark_type: str, column: MetricColumn) -> pa.Array:
+    """Values that are their own words."""
+    kind = arrow_type(spark_type)
+    if pa.types.is_decimal(kind):
+        return _decimals(column, kind)
+    words = column.words
+    mask = None if column.valid.all() else ~column.valid
+    if pa.types.is_floating(kind):
+        floats = from_ordered(words) if values is VectorKind.ORDERED else words.view(np.float64)
+        return _cast(pa.array(floats, pa.float64(), mask=mask), kind)
+    if pa.types.is_boolean(kind):
+        return pa.array(words != 0, mask=mask)
+    if base_type(spark_type) == "DATE":
+        return pa.array(words.astype(np.int32), pa.int32(), mask=mask).cast(kind)
+    return _cast(pa.array(words, pa.int64(), mask=mask), kind)
+
+
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """In this type; a cast that changes nothing still costs microseconds."""
+    return column if column.type == kind else column.cast(kind)
+
+
+def _decimals(column: MetricColumn, kind: pa.DataType) -> pa.Array:
+    valid = pa.array(column.valid)
+    bits = None if column.valid.all() else valid.buffers()[1]
+    data = pa.py_buffer(np.ascontiguousarray(column.words).tobytes())
+    return pa.Array.from_buffers(kind, len(column.valid), [bits, data])

@@ -1,0 +1,106 @@
+"""MIN, MAX, FIRST, LAST: a queue of candidate rows per key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace.aggregates.tally import Columns, Reading
+from headrace.kernels.windows import queues
+
+if TYPE_CHECKING:
+    from headrace.aggregates.moves import Moves
+    from headrace.program.stage import Tally
+    from headrace.state.rows import Layout
+    from headrace.state.tables import ValueTable
+
+MODES = {"MIN": queues.MIN, "MAX": queues.MAX, "FIRST": queues.FIRST, "LAST": queues.LAST}
+NO_RANKS = np.empty(0, np.int64)
+
+
+class QueueTally:
+    """Queues in one pool. Values with a table of their own compare by their rank in it."""
+
+    def __init__(self, spec: Tally, layout: Layout, values: ValueTable | None) -> None:
+        """No candidates."""
+        self.at, self.mode, self.values = Columns(spec, layout), MODES[spec.mode], values
+        self.head = np.zeros(0, np.int32)
+        self.tail = np.zeros(0, np.int32)
+        self.nodes = np.zeros(0, np.int64)
+        self.held = np.zeros(0, np.int64)
+        self.codes = np.zeros(0, np.uint8)
+        self.links = np.zeros((0, 2), np.int32)
+        self.free = np.zeros(1, np.int64)  # how many are in use, then the stack of nodes
+        self._saved: tuple[np.ndarray, ...] | None = None
+
+    def grow(self, size: int) -> None:
+        """Make room for keys."""
+        more = size - len(self.head)
+        if more > 0:
+            none = np.full(more, queues.NIL, np.int32)
+            self.head, self.tail = np.concatenate((self.head, none)), np.concatenate((self.tail, none))
+
+    def _reserve(self, count: int) -> None:
+        used, size = int(self.free[0]), len(self.nodes)
+        if used + count <= size:
+            return
+        new = max(used + count, 2 * size, 64)
+        for name in ("nodes", "held", "codes", "links"):
+            old = getattr(self, name)
+            array = np.zeros((new, *old.shape[1:]), old.dtype)
+            array[:size] = old
+            setattr(self, name, array)
+        self.free = np.concatenate((self.free, np.arange(size, new)))
+
+    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None) -> Reading:
+        """The front of the queue at every event."""
+        out, code = np.zeros(len(event_key), np.int64), np.zeros(len(event_key), np.uint8)
+        self._reserve(len(moves.enter_row))
+        ranks = self.values.ranks() if self.values is not None and self.mode < queues.FIRST else NO_RANKS
+        at = self.at
+        queues.queues(
+            event_key, moves.enter_end, moves.leave_end,
+            at.keys(moves.enter), moves.enter_row, at.value(moves.enter).astype(np.int64, copy=False), at.code(moves.enter),
+            at.keys(moves.leave), moves.leave_row, self.mode, ranks,
+            self.head, self.tail, self.nodes, self.held, self.codes, self.links, self.free, out, code,
+        )  # fmt: skip
+        return {"value": out, "code": code}
+
+    def save(self, keys: np.ndarray) -> None:
+        """Remember the queues of these keys: what a queue drops cannot be computed back."""
+        sizes = queues.lengths(keys, self.head, self.links)
+        self._saved = (keys, sizes, *self._take(keys, sizes))
+
+    def undo(self, moves: Moves) -> None:
+        """Put the saved queues back."""
+        assert self._saved is not None, "save before a run that is undone"
+        keys, sizes, rows, held, kinds = self._saved
+        queues.clear(keys, self.head, self.tail, self.links, self.free)
+        self._reserve(len(rows))
+        self._put(keys, sizes, rows, held, kinds)
+        self._saved = None
+
+    def reset(self, keys: np.ndarray) -> None:
+        """Forget these keys."""
+        queues.clear(keys, self.head, self.tail, self.links, self.free)
+
+    def _take(self, keys: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, ...]:
+        return queues.dump(keys, self.head, self.nodes, self.held, self.codes, self.links, int(sizes.sum()))
+
+    def _put(self, keys: np.ndarray, sizes: np.ndarray, rows: np.ndarray, held: np.ndarray, kinds: np.ndarray) -> None:
+        queues.load(
+            keys, sizes, rows, held, kinds, self.head, self.tail, self.nodes, self.held, self.codes, self.links, self.free
+        )
+
+    def dump(self, start: int, stop: int) -> dict[str, Any]:
+        """The queues of a range of keys."""
+        keys = np.arange(start, stop, dtype=np.int32)
+        sizes = queues.lengths(keys, self.head, self.links)
+        rows, held, kinds = self._take(keys, sizes)
+        return {"sizes": sizes, "rows": rows, "held": held, "kinds": kinds}
+
+    def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
+        """The queues of a range of keys."""
+        self._reserve(len(state["rows"]))
+        self._put(np.arange(start, stop, dtype=np.int32), state["sizes"], state["rows"], state["held"], state["kinds"])

@@ -1,0 +1,146 @@
+"""`headrace run`: start a script, show its rows and its progress, stop when it ends or is told to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headrace.cli.consoles import say
+from headrace.cli.failures import reported
+from headrace.cli.run.interrupts import Interrupts
+from headrace.cli.run.progress import Progress
+from headrace.cli.run.rows import row_printer, show_answers
+from headrace.cli.scripts import load
+from headrace.runs.events import ProgressEvent, RowsEvent
+from headrace.runs.losses import share_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.api.handle import Run
+    from headrace.plan.query import Script
+
+POLL_S = 0.2
+
+
+def run(
+    script: Annotated[str, typer.Argument(help="The script to run; - reads it from standard input.", metavar="SCRIPT")],
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep going when the sources have no more rows.")] = False,
+    checkpoint: Annotated[
+        str | None, typer.Option("--checkpoint", "-c", metavar="DIR", help="Keep state here, and resume from it if there is any.")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Empty outputs that hold what another run of Headrace wrote.")
+    ] = False,
+    max_rejected: Annotated[
+        str | None,
+        typer.Option("--max-rejected", metavar="SHARE", help="Fail if more of a stream's rows are rejected: 0.05, or 5%."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="JSON lines, also on a terminal.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary, only rows and errors.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Spark's own logs, and tracebacks.")] = False,
+) -> None:
+    """Run a script: bounded sources to their end, or on and on with --follow.
+
+    A query without INTO, or INTO a name that nothing reads, prints its rows on
+    standard output: a table on a terminal, JSON lines when piped. Under EMIT
+    CHANGES every row has an [bold]_op[/]: + is a row, - takes one back. Progress goes
+    to standard error.
+    Ctrl-C and SIGTERM end cleanly; with --checkpoint the next run goes on
+    from there.
+    Files are opened before anything runs: what is not as declared is told at once.
+    Rows that do not fit are rejected, counted, and in [bold]rejected(s)[/] with the reason,
+    the file and the line. A run that rejects all rows of a stream fails.
+
+    [bold]Examples[/]
+      headrace run examples/fraud.cql
+      headrace run examples/fraud.cql | jq .card
+      headrace run live.cql --follow --checkpoint state/live
+      headrace run counts.cql --overwrite
+      headrace run examples/fraud.cql --max-rejected 1%
+
+    [bold]Exit code[/]
+      0 done, 1 the data or the run failed, 2 the script is wrong,
+      130 Ctrl-C, 143 SIGTERM
+    """
+    with reported(verbose):
+        interrupts = Interrupts()
+        most = None if max_rejected is None else share_of(max_rejected)
+        plan = load(script)
+        how = {"overwrite": overwrite, "json": json, "quiet": quiet, "verbose": verbose}
+        if run_plan(plan, interrupts, checkpoint, follow, **how, max_rejected=most):
+            say(_how_to_resume(script, follow, checkpoint))
+            raise interrupts.exception
+
+
+def run_plan(
+    plan: Script, interrupts: Interrupts, checkpoint: str | None, follow: bool, *, overwrite: bool, json: bool, quiet: bool,
+    verbose: bool, max_rejected: float | None = None,
+) -> bool:  # fmt: skip
+    """Run a script and show what comes out of it; True if Ctrl-C ended it."""
+    show_answers(plan, json)
+    if plan.answers and not plan.queries:
+        return False
+    printer = row_printer(plan, json)
+    progress = Progress(quiet)
+    from headrace.spark.run import start_script
+
+    with interrupts, progress.shown():
+        handle = start_script(plan, checkpoint, follow, verbose, overwrite=overwrite, max_rejected=max_rejected)
+        stopped = follow_run(handle, printer.show, progress, interrupts)
+    if not stopped and handle.error is not None:
+        raise handle.error
+    progress.finish("stopped" if stopped else "")
+    return stopped
+
+
+def run_to_the_end(
+    plan: Script, show: Callable[[RowsEvent], None], *, verbose: bool, options: dict[str, str] | None = None
+) -> None:
+    """Run a script for what comes out of it; if Ctrl-C ends it, nothing of that is to be told."""
+    from headrace.spark.run import start_script
+
+    progress = Progress(quiet=False)
+    with Interrupts() as interrupts, progress.shown():
+        handle = start_script(plan, None, False, verbose, options)
+        stopped = follow_run(handle, show, progress, interrupts)
+    if stopped:
+        raise interrupts.exception
+    if handle.error is not None:
+        raise handle.error
+    progress.finish()
+
+
+def follow_run(handle: Run, show: Callable[[RowsEvent], None], progress: Progress, interrupts: Interrupts) -> bool:
+    """Follow a run to its end; True if Ctrl-C ended it. However this is left, the run is not left running."""
+    interrupts.running = True
+    stopped = False
+    try:
+        while True:
+            if interrupts.asked and not stopped:
+                stopped = True
+                handle.stop()
+            finished = handle.done or stopped  # asked first: what is polled after this is all there is
+            events = handle.poll(0 if finished else POLL_S)
+            for event in events:
+                match event:
+                    case RowsEvent():
+                        with progress.aside():
+                            show(event)
+                    case ProgressEvent():
+                        progress.totals.add(event)
+            if finished and not events:
+                return stopped
+    except KeyboardInterrupt:
+        handle.stop()
+        return True
+    except BaseException:
+        handle.stop()
+        raise
+
+
+def _how_to_resume(script: str, follow: bool, checkpoint: str | None) -> str:
+    if checkpoint is None:
+        return "stopped; without --checkpoint the next run begins anew"
+    return f"stopped; go on with: headrace run {script} --checkpoint {checkpoint}" + (" --follow" if follow else "")

@@ -1,0 +1,177 @@
+"""The rows of a bucket on their way through the exchange, in as few bytes as they need.
+
+A time travels as its distance from the first one, a place as its distance from the first of its segment, both in four bytes where
+that is enough; what is the same for all rows is not sent at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.changes.changes import Changes, joined_subs
+from headrace.exchange.pack import Placed, route
+from headrace.plan.arrow import arrow_type
+from headrace.plan.time import START_OF_TIME
+from headrace.program.stage import Stage
+from headrace.runtime.clock import Segment
+from headrace.runtime.processor import Arrivals
+from headrace.runtime.zone import empty_batch
+from headrace.state.rows import SOURCE_BITS
+
+_NARROW = 1 << 32
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a cell holds. Travels as a list in its head."""
+
+    first: int  # time from which the others are counted
+    short_ts: bool
+    short_low: bool
+    segments: bool  # whether rows say which segment they are in; else all are in the first
+    behind: bool  # whether rows say that they are behind; else none is
+    partitioned: bool  # whether the high half of a place is the partition
+    times: tuple[int, ...]  # inputs that are the time itself, and do not travel
+
+    def schema(self, stage: Stage) -> pa.Schema:
+        """The columns of a cell."""
+        fields = [("ts", pa.uint32() if self.short_ts else pa.int64()), ("low", pa.uint32() if self.short_low else pa.int64())]
+        fields += [("segment", pa.int32())] if self.segments else []
+        fields += [("behind", pa.uint8())] if self.behind else []
+        return pa.schema([*fields, *((f"x{i}", arrow_type(stage.inputs[i].type)) for i in self.sent(stage))])
+
+    def sent(self, stage: Stage) -> list[int]:
+        """The inputs that travel."""
+        return [i for i in range(len(stage.inputs)) if i not in self.times]
+
+    def dump(self) -> list[Any]:
+        """As JSON holds it."""
+        return list(astuple(self))
+
+    @staticmethod
+    def load(values: list[Any]) -> Shape:
+        """What was dumped."""
+        first, short_ts, short_low, segments, behind, partitioned, times = values
+        return Shape(first, short_ts, short_low, segments, behind, partitioned, tuple(times))
+
+
+def write_cells(
+    stage: Stage, inputs: pa.RecordBatch, times: tuple[int, ...], placed: Placed, behind: np.ndarray, buckets: int
+) -> tuple[Shape, list[pa.Buffer | bytes]]:
+    """One cell per bucket, empty where it gets no row. `times`: inputs that are the time itself."""
+    order, ends = route(stage, inputs, placed, buckets)
+    if order is not None and len(order) < len(placed.ts):  # what nobody wants need not be made small first
+        placed, behind, inputs, order = placed.take(order), behind[order], inputs.take(pa.array(order)), None
+    shape, own = _shaped(times, placed, behind)
+    arrays = [*map(pa.array, own), *(inputs.column(i) for i in shape.sent(stage))]
+    rows = pa.RecordBatch.from_arrays(arrays, schema=shape.schema(stage))
+    if order is not None:
+        rows = rows.take(pa.array(order))
+    return shape, [rows.slice(a, b - a).serialize() if b > a else b"" for a, b in pairwise([0, *ends])]
+
+
+def _shaped(times: tuple[int, ...], placed: Placed, behind: np.ndarray) -> tuple[Shape, list[np.ndarray]]:
+    first = int(placed.ts.min()) if len(placed.ts) else 0
+    ts, short_ts = _narrow(placed.ts - first)
+    several = len(placed.place) > 1
+    lows = np.array([low for _, low in placed.place], np.int64)
+    low, short_low = _narrow(placed.low - (lows[placed.segment] if several else lows[:1]))
+    any_behind = bool(behind.any())
+    own = [ts, low]
+    own += [placed.segment.astype(np.int32, copy=False)] if several else []
+    own += [behind.view(np.uint8)] if any_behind else []
+    return Shape(first, short_ts, short_low, several, any_behind, placed.partitioned, times), own
+
+
+def _narrow(distance: np.ndarray) -> tuple[np.ndarray, bool]:
+    fits = not len(distance) or (int(distance.min()) >= 0 and int(distance.max()) < _NARROW)
+    return (distance.astype(np.uint32), True) if fits else (distance, False)
+
+
+def read_cell(stage: Stage, shape: Shape, segments: list[Segment], body: bytes, shift: int) -> Arrivals:
+    """The rows of a cell; `shift` moves their segments behind those of other cells.
+
+    At one time, rows of an earlier source of the stage come before those of a later one.
+    """
+    batch = pa.ipc.read_record_batch(pa.py_buffer(body), shape.schema(stage))
+    rows = batch.num_rows
+    columns = {name: batch.column(i) for i, name in enumerate(batch.schema.names)}
+    own = {name: columns[name].to_numpy() for name in ("ts", "low", "segment", "behind") if name in columns}
+    ts = np.add(own["ts"], shape.first, dtype=np.int64)
+    segment = own.get("segment", np.zeros(rows, np.int32))
+    ranks = [s.rank for s in stage.sources]
+    highs = np.array(
+        [(ranks[s.source] << SOURCE_BITS) + (s.partition if shape.partitioned else s.place[0]) for s in segments], np.int64
+    )
+    lows = np.array([s.place[1] for s in segments], np.int64)
+    if shape.segments:
+        high, low = highs[segment], np.add(own["low"], lows[segment], dtype=np.int64)
+    else:
+        high, low = np.full(rows, highs[0]), np.add(own["low"], lows[0], dtype=np.int64)
+    behind = own["behind"].view(np.bool_) if shape.behind else np.zeros(rows, np.bool_)
+    inputs = [
+        pa.array(ts).view(arrow_type(spec.type)) if i in shape.times else columns[f"x{i}"] for i, spec in enumerate(stage.inputs)
+    ]
+    return Arrivals(ts, high, low, segment + shift, behind, batch_of(inputs, rows))
+
+
+_KEY = [("sign", pa.int8()), ("ts", pa.int64()), ("high", pa.int64()), ("low", pa.int64()), ("sub", pa.int64())]
+
+
+def write_feed(stage: Stage, changes: Changes, buckets: int) -> list[pa.Buffer | bytes]:
+    """Results of another stage on their way to this one, whose inputs are their columns: one cell per bucket."""
+    none = np.zeros(len(changes), np.int64)
+    placed = Placed(changes.ts, changes.high, changes.low, none, none[:1], [(0, 0)], 0)
+    order, ends = route(stage, changes.rows, placed, buckets)
+    sub = none if changes.sub is None else changes.sub
+    key = [pa.array(a) for a in (changes.sign.astype(np.int8, copy=False), changes.ts, changes.high, changes.low, sub)]
+    rows = pa.RecordBatch.from_arrays([*key, *changes.rows.columns], schema=_feed_schema(stage))
+    if order is not None:
+        rows = rows.take(pa.array(order))
+    return [rows.slice(a, b - a).serialize() if b > a else b"" for a, b in pairwise([0, *ends])]
+
+
+def read_feed(stage: Stage, source: int, body: bytes, segment: int) -> Arrivals:
+    """The rows of such a cell; `segment` is that of all of them."""
+    batch = pa.ipc.read_record_batch(pa.py_buffer(body), _feed_schema(stage))
+    sign, ts, high, low, sub = (batch.column(i).to_numpy() for i in range(len(_KEY)))
+    rank, rows = stage.sources[source].rank, batch.num_rows
+    inputs = batch_of(batch.columns[len(_KEY) :], rows)
+    return Arrivals(
+        ts, high + (rank << SOURCE_BITS), low, np.full(rows, segment, np.int32), np.zeros(rows, np.bool_), inputs, sign, sub
+    )
+
+
+def _feed_schema(stage: Stage) -> pa.Schema:
+    return pa.schema([*_KEY, *((f"x{i}", arrow_type(spec.type)) for i, spec in enumerate(stage.inputs))])
+
+
+def feed_segment(source: int) -> Segment:
+    """What stands in the header for the rows of a feed: they come from no partition, and say nothing of its frontier."""
+    return Segment(0, (0, 0), START_OF_TIME, 0, source)
+
+
+def batch_of(columns: list[pa.Array], rows: int) -> pa.RecordBatch:
+    """The inputs of a stage, also if there are none and they have only a length."""
+    if not columns:
+        return empty_batch(rows)
+    return pa.RecordBatch.from_arrays(columns, names=[f"x{i}" for i in range(len(columns))])
+
+
+def join_arrivals(parts: list[Arrivals]) -> Arrivals | None:
+    """Runs of rows as one."""
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    ts, high, low, segment, behind = (
+        np.concatenate([getattr(p, name) for p in parts]) for name in ("ts", "high", "low", "segment", "behind")
+    )
+    columns = [pa.concat_arrays([p.inputs.column(i) for p in parts]) for i in range(parts[0].inputs.num_columns)]
+    sign = None
+    if any(p.sign is not None for p in parts):
+        sign = np.concatenate([np.ones(len(p), np.int8) if p.sign is None else p.sign for p in parts])
+    return Arrivals(ts, high, low, segment, behind, batch_of(columns, len(ts)), sign, joined_subs(parts))

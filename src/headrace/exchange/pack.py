@@ -1,0 +1,102 @@
+"""Rows on their way to the buckets: judged within their own segment, dropped where no query wants them, split by bucket.
+
+A segment is a run of rows of one source partition whose order is known here; what lies before it is known to the bucket only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.kernels.keys.hashing import hash_columns
+from headrace.kernels.keys.segments import NO_PROMISE, judge
+from headrace.plan.time import START_OF_TIME
+from headrace.program.stage import Disorder, Stage
+from headrace.runtime.clock import Segment
+from headrace.runtime.intake import all_true
+
+
+@dataclass(slots=True)
+class Placed:
+    """Rows of one stream with their time and place: partition, position, and the segment they are in."""
+
+    ts: np.ndarray
+    high: np.ndarray
+    low: np.ndarray
+    segment: np.ndarray  # index into `segments`, ascending
+    partition: np.ndarray  # per segment
+    place: list[tuple[int, int]]  # per segment
+    now: int
+    partitioned: bool = False  # the high half of a position is the partition, else that of the segment's place
+    promise: np.ndarray | None = None  # of a row that is punctuation: no more rows up to this time; else NO_PROMISE
+
+    def events(self) -> tuple[Placed, np.ndarray | None]:
+        """Without punctuation, and which of the rows that leaves; None: all."""
+        if self.promise is None or not (self.promise != NO_PROMISE).any():
+            return self, None
+        rows = np.flatnonzero(self.promise == NO_PROMISE)
+        return self.take(rows), rows
+
+    def take(self, rows: np.ndarray) -> Placed:
+        """The events at these places, in this order."""
+        ts, high, low, segment = (part[rows] for part in (self.ts, self.high, self.low, self.segment))
+        return Placed(ts, high, low, segment, self.partition, self.place, self.now, self.partitioned)
+
+
+def segments_of(rows: Placed, disorder: Disorder) -> tuple[list[Segment], np.ndarray]:
+    """What buckets must know of every segment, and which rows are behind their own segment."""
+    delay = disorder.delay if isinstance(disorder.delay, int) else None
+    limit = rows.now + disorder.ahead if disorder.ahead is not None else np.iinfo(np.int64).max
+    count = len(rows.place)
+    highest, promised = np.full((2, count), START_OF_TIME, np.int64)
+    behind = np.zeros(len(rows.ts), np.bool_)
+    promise = rows.promise if rows.promise is not None else np.zeros(0, np.int64)
+    # Where a stream is complete, or read by arrival, punctuation is still no event, but says nothing.
+    promise_limit = limit if disorder.punctuated else NO_PROMISE
+    judge(rows.ts, promise, rows.segment, -1 if delay is None else delay, limit, promise_limit, highest, promised, behind)
+    sizes = np.bincount(rows.segment, minlength=count)
+    segments = [
+        Segment(int(rows.partition[i]), rows.place[i], int(highest[i]), int(sizes[i]), promised=int(promised[i]))
+        for i in range(count)
+    ]
+    return segments, behind
+
+
+def bucket_of(stage: Stage, inputs: pa.RecordBatch, rows: Placed, chosen: np.ndarray | None, buckets: int) -> np.ndarray:
+    """The bucket of every row that was chosen: by its key, in one bucket, or anywhere."""
+    if stage.route is None:
+        place = rows.low ^ rows.high
+        return ((place if chosen is None else place[chosen]) % buckets).astype(np.int64)
+    count = len(rows.ts) if chosen is None else len(chosen)
+    if not stage.route:
+        return np.zeros(count, np.int64)
+    keys = [inputs.column(i) for i in stage.route]
+    high, _ = hash_columns(keys if chosen is None else [key.take(pa.array(chosen)) for key in keys], count)
+    # The low bits number keys inside a bucket's table; take others here, so that tables stay evenly filled.
+    return ((high >> np.uint64(40)) % np.uint64(buckets)).astype(np.int64)
+
+
+def route(stage: Stage, inputs: pa.RecordBatch, rows: Placed, buckets: int) -> tuple[np.ndarray | None, list[int]]:
+    """The rows that some query wants, by bucket and in arrival order, and where each bucket ends. None: all, as they are."""
+    keep = _wanted(stage, inputs)
+    chosen = None if keep is None else np.flatnonzero(keep)
+    if buckets == 1:
+        return chosen, [len(rows.ts) if chosen is None else len(chosen)]
+    bucket = bucket_of(stage, inputs, rows, chosen, buckets).astype(np.uint16)  # 16 bits: a radix sort
+    order = np.argsort(bucket, kind="stable")
+    return (order if chosen is None else chosen[order]), np.cumsum(np.bincount(bucket, minlength=buckets)).tolist()
+
+
+def _wanted(stage: Stage, inputs: pa.RecordBatch) -> np.ndarray | None:
+    """Rows for which all masks of one of the wanted sets hold; None for every row."""
+    if not stage.keep:
+        return None
+    out = np.zeros(inputs.num_rows, np.bool_)
+    for masks in stage.keep:
+        some = all_true(inputs, masks)
+        if some is None:
+            return None
+        out |= some
+    return out

@@ -1,0 +1,1 @@
+"""Exact sums: columns of accumulators, and their values, rounded once."""

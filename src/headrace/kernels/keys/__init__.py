@@ -1,0 +1,1 @@
+"""Identity and order of rows and keys."""

@@ -1,0 +1,1 @@
+"""Sequence patterns: rows linked by place and key, and the searches along the links."""

@@ -1,0 +1,148 @@
+"""Rows that come and go: the sequences that this makes and unmakes, and the rows that searches may pass by.
+
+Conditions between the first events of a pattern would be tried again for every event behind them. So a row that comes is marked
+at the places at which it ends no beginning, until a late row comes before it that may be one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba as nb
+import numpy as np
+
+from headrace.kernels import signatures as s
+from headrace.kernels.lent import lent
+from headrace.kernels.patterns.linking import link, unlink
+from headrace.kernels.patterns.sequences import (
+    ABOUT,
+    AT,
+    BOUND,
+    CHECK,
+    CONDITIONS,
+    INDEX,
+    LOWER,
+    MOMENT,
+    N_PLACE,
+    PROBE,
+    PROGRAM,
+    REFUTES,
+    ROOT,
+    SIGN,
+    START,
+    STAYS,
+    UPPER,
+    Bound,
+    Program,
+    ahead,
+    bind,
+    bound_at,
+    load,
+    newest_of,
+    nothing_bound,
+    refuted,
+    search,
+)
+from headrace.kernels.patterns.stacks import BITS, DEAD, GRID, KEY, LOCAL, NONE, STACKS, TS, Stacks, before
+
+
+@nb.njit(s.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer, s.integer), cache=True, forceinline=True)
+def _begins(check: Any, stacks: Stacks, program: Program, bound: Bound, end: int, root: int, reach: int) -> bool:
+    """Whether a row at positive place `end` ends a beginning: rows before it that meet the conditions among these places.
+
+    Negations are left out: what one forbids today it may not tomorrow. Of rows that are not here nothing is known.
+    """
+    rows, at, cursor = stacks.rows, bound.row, bound.cursor
+    key, earliest = rows[root, KEY], rows[root, TS] - program.within
+    if earliest <= reach:
+        return True
+    steps = program.steps[len(at) + len(program.negations) + end]
+    at[end] = root
+    load(stacks, program, bound, program.positive[end], root)
+    k, enter = 0, True
+    while 0 <= k < end:
+        place, j = steps[k, AT], steps[k, INDEX]
+        if enter:
+            cursor[k] = newest_of(stacks, bound, steps[k, PROBE:], j, key)
+        local = stacks.indexes[j, LOCAL]
+        lower, upper = bound_at(at, root, steps[k, LOWER]), bound_at(at, root, steps[k, UPPER])
+        row = ahead(stacks, cursor[k], local, key, lower, upper, earliest, NONE, place)
+        if row == NONE:
+            k, enter = k - 1, False
+            continue
+        at[place], cursor[k] = row, stacks.links[row, local]
+        load(stacks, program, bound, program.positive[place], row)
+        if steps[k, REFUTES] != 0:
+            beyond_it = refuted(check, stacks, program, bound, steps[k, REFUTES], j, row)
+            if beyond_it != STAYS:
+                cursor[k], enter = beyond_it, False
+                continue
+        enter = steps[k, CONDITIONS] == 0 or check(steps[k, CONDITIONS], bound.words, bound.nulls)
+        k += enter
+    return k == end
+
+
+@nb.njit(s.nothing(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True, forceinline=True)
+def _mark(check: Any, stacks: Stacks, program: Program, bound: Bound, row: int, reach: int) -> None:
+    """Mark a row at the places at which it ends no beginning."""
+    for q in range(1, len(program.positive)):
+        fits = (program.marked >> q) & 1 and (stacks.rows[row, BITS] >> program.positive[q]) & 1
+        if fits and not _begins(check, stacks, program, bound, q, row, reach):
+            stacks.rows[row, DEAD] |= 1 << q
+
+
+@nb.njit(s.nothing(STACKS, PROGRAM, BOUND, s.integer), cache=True, forceinline=True)
+def _unmark(stacks: Stacks, program: Program, bound: Bound, row: int) -> None:
+    """Rows behind one that comes late may end a beginning that it is in."""
+    rows, key = stacks.rows, stacks.rows[row, KEY]
+    for q in range(1, len(program.positive)):
+        if (program.marked >> q) & 1:
+            j = program.positive[q]  # the index of a place by nothing but the key has its number
+            other, local = newest_of(stacks, bound, program.positive[:0], j, key), stacks.indexes[j, LOCAL]
+            while other != NONE and before(rows, row, other):
+                rows[other, DEAD] &= ~(1 << q)
+                other = stacks.links[other, local]
+
+
+@nb.njit(nb.types.Tuple((GRID, GRID))(CHECK, STACKS, PROGRAM, s.ints, s.ints, s.ints, s.integer), cache=True)
+def change(
+    check: Any, stacks: Stacks, program: Program, words: np.ndarray, chosen: np.ndarray, sign: np.ndarray, reach: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows come (sign > 0) and go, one after the other: the sequences that this makes and unmakes, in that order.
+
+    About each: +1 or -1, the row that the search began at and where, and how many rows had come and gone then.
+
+    A row that comes at a negated place unmakes the sequences around it that nothing else forbids, one that goes makes them again.
+    Sequences that have it in the group of a repeated place, and neither begin nor end there, change (0). `words` are those that
+    never change.
+    """
+    n, places = len(program.positive), len(program.word_place)
+    out, found = np.empty((64, n), np.int64), 0
+    about = np.empty((64, ABOUT), np.int64)
+    room, nothing = nothing_bound(program, stacks, len(words)), np.full(n, NONE, np.int64)
+    stacks, program, bound = lent(stacks), lent(program), lent(room)
+    bound.words[:] = words
+    for i in range(len(chosen)):
+        row, comes = chosen[i], sign[i] > 0
+        for phase in range(2):
+            negative = (phase == 0) == comes  # what comes forbids before it takes part; what goes takes part before it forbids
+            if comes and not negative:
+                link(stacks, row)
+                if program.marked:
+                    _unmark(stacks, program, bound, row)
+                    _mark(check, stacks, program, bound, row, reach)
+            for start in range(n if negative else 0, n + len(program.negations) if negative else n):
+                place = program.positive[start] if start < n else program.negations[start - n, N_PLACE]
+                if not (stacks.rows[row, BITS] >> (place if place != NONE else places)) & 1:
+                    continue
+                was = found
+                bind(stacks, program, bound, start, row, nothing)
+                out, found = search(check, stacks, program, bound, start, row, 0, reach, out, found)
+                if len(out) > len(about):
+                    about = np.concatenate((about, np.empty((len(out) - len(about), ABOUT), np.int64)))
+                about[was:found, SIGN] = 0 if start >= n + program.forbidding else -1 if negative == comes else 1
+                about[was:found, ROOT], about[was:found, START], about[was:found, MOMENT] = row, start, i + phase
+            if not comes and not negative:
+                unlink(stacks, row)
+    room.row[:] = NONE  # it was lent up to here
+    return out[:found], about[:found]

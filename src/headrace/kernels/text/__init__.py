@@ -1,0 +1,1 @@
+"""Text cut into records and fields: bytes in, positions out."""

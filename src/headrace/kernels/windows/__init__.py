@@ -1,0 +1,1 @@
+"""Windows: rows enter, rows leave, and aggregates are read in between."""

@@ -1,0 +1,1 @@
+"""Scalar expressions over the columns of several rows, compiled to machine code."""

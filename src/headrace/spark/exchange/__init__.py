@@ -1,0 +1,1 @@
+"""Rows packed, exchanged, and handed to the buckets."""

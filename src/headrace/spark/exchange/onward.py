@@ -1,0 +1,192 @@
+"""From one level of stages to the next: results that other stages read, and everything that only passes by.
+
+A stateful frame must not be read twice, so what leaves a level is one stream of rows of two kinds. Cells go on as they are, to
+the bucket on their label: inputs of later stages, results that sinks wait for, and how far a stage is. Results that a stage of
+the next level reads are plain rows, because Catalyst computes its inputs from them; then they are packed like those of a source.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.changes.changes import Changes
+from headrace.plan.arrow import arrow_type
+from headrace.plan.schema import Schema
+from headrace.program.stage import Stage
+from headrace.spark.types import physical
+
+if TYPE_CHECKING:  # the driver imports this file too, and none of these
+    import pandas as pd
+
+    from headrace.runtime.processor import TaskProcessor
+
+Columns = list[pa.Array | None]  # of a wide row; None where a row has no such column
+Cells = list[tuple[str, bytes]]  # (head, body)
+LEAD = "label INT, head STRING, body BINARY, f INT, sign TINYINT, ts BIGINT, high BIGINT, low BIGINT, sub BIGINT"
+_LEAD_ARROW = [pa.int32(), pa.string(), pa.binary(), pa.int32(), pa.int8(), *[pa.int64()] * 4]
+CELL = pa.schema([("label", pa.int32()), ("head", pa.string()), ("body", pa.binary())])
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """Results of a stage of this level that later ones read."""
+
+    query: str
+    columns: Schema
+    readers: tuple[tuple[int, tuple[int, ...]], ...]  # (source, labels) of every stage that reads them
+
+
+@dataclass(frozen=True, slots=True)
+class Onward:
+    """What leaves a level that is not the last."""
+
+    feeds: tuple[Feed, ...]
+    passing: tuple[int, ...]  # labels for what only sinks read
+
+    @property
+    def ddl(self) -> str:
+        """The schema of the rows between two levels."""
+        wide = [f"f{i}c{j} {physical(f.type)}" for i, feed in enumerate(self.feeds) for j, f in enumerate(feed.columns.fields)]
+        return ", ".join([LEAD, *wide])
+
+    @property
+    def types(self) -> list[pa.DataType]:
+        """The Arrow types of those rows."""
+        return _LEAD_ARROW + [arrow_type(physical(f.type)) for feed in self.feeds for f in feed.columns.fields]
+
+    def send(
+        self, processor: TaskProcessor, bucket: int, results: list[tuple[str, Changes]], numbers: dict[int, int | None]
+    ) -> list[Columns]:
+        """All that a bucket has for later levels and for the sinks."""
+        names = [feed.query for feed in self.feeds]
+        own = set(processor.stage.queries)
+        parts = [self._fed(names.index(query), changes) for query, changes in results if query in names]
+        cells = [(json.dumps({"query": q}), write_changes(c)) for q, c in results if q not in names]
+        cells.append((json.dumps({"numbers": {k: v for k, v in numbers.items() if v}}), b""))
+        parts.append(self.relay(self.passing[bucket % len(self.passing)], cells))
+        for feed in self.feeds if bucket == 0 else ():
+            for source, labels in feed.readers if feed.query in own else ():
+                head = json.dumps({"follow": [source, *processor.standing(feed.query)]})
+                parts += [self.relay(label, [(head, b"")]) for label in labels]
+        return parts
+
+    def relay(self, label: int, cells: Cells) -> Columns:
+        """Cells that go on as they are."""
+        heads, bodies = [h for h, _ in cells], [b for _, b in cells]
+        lead = [pa.array(np.full(len(cells), label, np.int32)), pa.array(heads, pa.string()), pa.array(bodies, pa.binary())]
+        return [*lead, *[None] * (len(self.types) - 3)]
+
+    def _fed(self, number: int, changes: Changes) -> Columns:
+        columns: Columns = [None] * len(self.types)
+        columns[3] = pa.array(np.full(len(changes), number, np.int32))
+        columns[4] = pa.array(changes.sign.astype(np.int8, copy=False))
+        columns[5:9] = key_columns(changes)
+        start = len(_LEAD_ARROW) + sum(len(f.columns.fields) for f in self.feeds[:number])
+        for i, column in enumerate(changes.rows.columns):
+            kind = self.types[start + i]
+            columns[start + i] = column if column.type == kind else column.cast(kind)
+        return columns
+
+    def frame(self, parts: list[Columns]) -> pd.DataFrame:
+        """All rows of a bucket as one frame."""
+        columns = []
+        lengths = [next(len(c) for c in part if c is not None) for part in parts]
+        for i, kind in enumerate(self.types):
+            pieces = [pa.nulls(n, kind) if part[i] is None else part[i] for part, n in zip(parts, lengths, strict=True)]
+            columns.append(pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces))
+        return wide_frame(columns)
+
+
+def key_columns(changes: Changes) -> list[pa.Array]:
+    """The order key."""
+    sub = np.zeros(len(changes), np.int64) if changes.sub is None else changes.sub
+    return [pa.array(part) for part in (changes.ts, changes.high, changes.low, sub)]
+
+
+def wide_frame(columns: list[pa.Array]) -> pd.DataFrame:
+    """Arrow columns as a pandas frame that Spark turns back into the same Arrow columns without looking at the values."""
+    import pandas as pd
+
+    return pd.DataFrame({i: _series(column) for i, column in enumerate(columns)}, copy=False)
+
+
+def _series(column: pa.Array) -> pd.Series:
+    import pandas as pd
+
+    if pa.types.is_nested(column.type):  # Spark does look into these, and wants Python's own lists and dicts
+        return pd.Series(column.to_pylist(maps_as_pydicts="strict"), dtype=object)
+    return pd.Series(pd.arrays.ArrowExtensionArray(column))
+
+
+def write_changes(changes: Changes) -> bytes:
+    """Changes as bytes."""
+    own = [pa.array(changes.sign.astype(np.int8, copy=False)), *key_columns(changes)]
+    names = ["_sign", "_ts", "_high", "_low", "_sub", *changes.rows.schema.names]
+    batch = pa.RecordBatch.from_arrays([*own, *changes.rows.columns], names)
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue()
+
+
+def read_changes(data: bytes) -> Changes:
+    """The changes that were written."""
+    with pa.ipc.open_stream(data) as reader:
+        batch = reader.read_next_batch()
+    sign, ts, high, low, sub = (batch.column(i).to_numpy() for i in range(5))
+    rows = pa.RecordBatch.from_arrays(batch.columns[5:], batch.schema.names[5:])
+    return Changes(sign, ts, high, low, rows, sub)
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPart:
+    """One stage that reads a feed: which source of it, the program, its labels, and the columns that are its inputs."""
+
+    feed: int
+    source: int
+    stage: Stage
+    labels: tuple[int, ...]
+    names: tuple[str, ...]
+
+
+def pack_feeds(parts: tuple[FeedPart, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of feeds into cells for their readers; cells stay as they are."""
+    for batch in batches:
+        fed = batch.column("f")
+        numbers = fed.to_numpy(zero_copy_only=False)
+        cell = np.flatnonzero(fed.is_null().to_numpy(zero_copy_only=False))
+        if len(cell):
+            yield batch.select(["label", "head", "body"]).take(pa.array(cell)).cast(CELL)
+        for part in parts:
+            chosen = np.flatnonzero(numbers == part.feed)
+            if len(chosen):
+                yield _cells(part, batch.take(pa.array(chosen)))
+
+
+def _cells(part: FeedPart, batch: pa.RecordBatch) -> pa.RecordBatch:
+    from headrace.exchange.cells import batch_of, write_feed
+
+    inputs = []
+    for name, spec in zip(part.names, part.stage.inputs, strict=True):
+        column, kind = batch.column(name), arrow_type(spec.type)
+        inputs.append(column if column.type == kind else column.cast(kind))
+    sign, ts, high, low, sub = (batch.column(n).to_numpy(zero_copy_only=False) for n in ("sign", "ts", "high", "low", "sub"))
+    changes = Changes(sign, ts, high, low, batch_of(inputs, batch.num_rows), sub)
+    bodies = write_feed(part.stage, changes, len(part.labels))
+    filled = [(label, body) for label, body in zip(part.labels, bodies, strict=True) if len(body)]
+    heads = [json.dumps({"feed": part.source})] * len(filled)
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([label for label, _ in filled], pa.int32()),
+            pa.array(heads, pa.string()),
+            pa.array([bytes(body) for _, body in filled], pa.binary()),
+        ],
+        schema=CELL,
+    )

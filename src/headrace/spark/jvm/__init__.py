@@ -1,0 +1,1 @@
+"""The JVM of a session of our own."""

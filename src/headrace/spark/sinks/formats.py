@@ -1,0 +1,90 @@
+"""Tables as files: parquet, CSV, JSON lines, and Arrow for what is read again at once."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as pa_csv
+from pyarrow import ipc
+from pyarrow import parquet as pq
+
+from headrace.changes.text import json_text
+
+if TYPE_CHECKING:
+    from headrace.spark.sinks.sink import Target
+
+ENDINGS = {"parquet": "parquet", "csv": "csv", "json": "jsonl", "arrow": "arrow"}
+
+
+def shape(target: Target, table: pa.Table) -> pa.Table:
+    """The columns that are shown, under their names."""
+    columns = [table.column(f"o{i}") for i in target.places]
+    names = list(target.columns)
+    if target.op:
+        columns.insert(0, pc.if_else(pc.greater(table.column("sign"), 0), "+", "-"))
+        names.insert(0, "_op")
+    return pa.table(columns, names=names)
+
+
+def write_table(path: str, table: pa.Table, kind: str, *, header: bool = True, compression: str | None = None) -> None:
+    """Write a table in one of the formats."""
+    with pa.OSFile(path, "wb") as file:
+        if compression is None:
+            _write(file, table, kind, header=header)
+        else:
+            with pa.CompressedOutputStream(file, compression) as out:
+                _write(out, table, kind, header=header)
+
+
+def _write(out: Any, table: pa.Table, kind: str, *, header: bool) -> None:
+    match kind:
+        case "parquet":
+            pq.write_table(table, out)
+        case "arrow":
+            with ipc.new_file(out, table.schema) as writer:
+                writer.write_table(table)
+        case "csv":
+            pa_csv.write_csv(table, out, pa_csv.WriteOptions(include_header=header))
+        case "json":
+            for row in table.to_pylist():
+                out.write((json_text(row) + "\n").encode())
+
+
+def header_of(target: Target) -> bytes:
+    """What stands above the rows of a single file: the names of the columns in CSV, nothing in JSON lines."""
+    if target.format != "csv":
+        return b""
+    names = ["_op", *target.columns] if target.op else list(target.columns)
+    text, empty = io.BytesIO(), pa.table({f"c{i}": pa.array([], pa.string()) for i in range(len(names))}).rename_columns(names)
+    pa_csv.write_csv(empty, text)
+    if target.compression is None:
+        return text.getvalue()
+    packed = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(packed, target.compression) as out:
+        out.write(text.getvalue())
+    return bytes(packed.getvalue())
+
+
+def assemble(target: Target, paths: list[str], schema: pa.Schema, whole: str) -> None:
+    """One file of the files of all batches, in their order."""
+    if target.format == "parquet":
+        with pq.ParquetWriter(whole, schema) as writer:
+            for path in paths:
+                for batch in pq.ParquetFile(path).iter_batches():
+                    writer.write_table(pa.Table.from_batches([batch]).cast(schema))
+        return
+    with open(whole, "wb") as out:
+        out.write(header_of(target))
+        for path in paths:
+            with open(path, "rb") as part:
+                shutil.copyfileobj(part, out, 1 << 20)
+
+
+def read_arrow(path: str) -> pa.Table:
+    """A file that was written as Arrow."""
+    with pa.OSFile(path) as source:
+        return ipc.open_file(source).read_all()

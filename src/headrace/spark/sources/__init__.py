@@ -1,0 +1,1 @@
+"""Sources as DataFrames, with the time and the place of every row."""

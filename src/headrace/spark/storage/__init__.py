@@ -1,0 +1,1 @@
+"""File systems, and what lies in a checkpoint."""

@@ -1,0 +1,76 @@
+"""What a checkpoint says about itself: which script wrote it, with how many buckets, and whether its input has ended."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+from headrace.errors import StateError
+from headrace.plan.stream import FileSource
+from headrace.spark.sources.files import existing
+from headrace.spark.storage.lock import NAME, refuse_other_things
+from headrace.spark.storage.storage import LOCAL, Storage, join, read_facts, write_facts
+from headrace.state.codec import FORMAT, fingerprint
+
+if TYPE_CHECKING:
+    from headrace.plan.stream import Stream
+    from headrace.stages.lower import Lowered
+
+
+@dataclass(slots=True)
+class Checkpoint:
+    """The facts, as they lie in the directory."""
+
+    path: str
+    format: int
+    script: str
+    buckets: int
+    ended: bool = False
+    files: tuple[str, ...] = ()  # what the sources held when the input ended
+    sizes: dict[str, int] = field(default_factory=dict)  # of files that are read in place, when they were first seen
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)  # what its outputs are signed with
+    adopts: bool = False  # a version that did not sign wrote it, and outputs without a sign
+
+    def store(self, storage: Storage) -> None:
+        """Write the facts, all or nothing."""
+        write_facts(storage, join(self.path, NAME), asdict(self))
+
+
+def identity(lowered: Lowered) -> str:
+    """What must stay the same for a checkpoint to be resumed: the stages, which hold state, and the order of the outputs."""
+    return fingerprint((lowered.stages, tuple(f.query.name for f in lowered.finishes)))
+
+
+def files_of(streams: tuple[Stream, ...]) -> tuple[str, ...]:
+    """The files that the sources hold now."""
+    found: list[str] = []
+    for stream in streams:
+        if isinstance(stream.source, FileSource):
+            found += existing(stream.source.path, f"stream {stream.name!r}")
+    return tuple(sorted(os.path.abspath(f) for f in found))
+
+
+def open_checkpoint(path: str, lowered: Lowered, buckets: int, storage: Storage = LOCAL) -> Checkpoint:
+    """The checkpoint in this directory, new or resumed; refused where it belongs to something else."""
+    refuse_other_things(storage, path)
+    facts = read_facts(storage, join(path, NAME))
+    if facts is None:
+        fresh = Checkpoint(path, FORMAT, identity(lowered), buckets)
+        fresh.store(storage)
+        return fresh
+    old = Checkpoint(**{**facts, "path": path, "files": tuple(facts["files"]), "adopts": facts.get("adopts", "id" not in facts)})
+    if old.format != FORMAT:
+        raise StateError(
+            f"the checkpoint {path!r} has format {old.format}, and this version reads format {FORMAT}",
+            hint="run the version of Headrace that wrote it, or name a new directory",
+        )
+    if old.script != identity(lowered):
+        raise StateError(
+            f"the checkpoint {path!r} belongs to another script, or this one has changed since",
+            hint="name a new directory with --checkpoint, or go back to the script that wrote it",
+        )
+    if "id" not in facts:
+        old.store(storage)
+    return old

@@ -1,0 +1,1 @@
+"""Syntax -> plan: names are looked up."""

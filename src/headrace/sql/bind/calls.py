@@ -1,0 +1,146 @@
+"""Aggregate calls: taken out of expressions, each once, and replaced by the column that will hold the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from headrace.plan.aggregates import Aggregate, Function, function, result_type
+from headrace.plan.expr import Expr
+from headrace.sql.bind.scope import Scope, aggregate_name, extent, place, placed
+from headrace.sql.parse.over import frame
+from headrace.sql.parse.syntax import Scalar
+
+if TYPE_CHECKING:
+    from headrace.sql.errors import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A window and the keys that it is looked at by: what one WindowAggregate computes."""
+
+    window: Any  # one that events look at, or that something else lets be looked at
+    keys: tuple[Expr, ...]
+
+
+class Calls:
+    """The calls of one SELECT. With a group every call belongs to it; without one every call says OVER (..)."""
+
+    def __init__(self, scope: Scope, group: Group | None, order: Expr | None = None) -> None:
+        """Begin with none; `order` is the time of the stream, the only ORDER BY there is."""
+        self.scope = scope
+        self.group = group
+        self.order = order
+        self.found: dict[Group, list[Aggregate]] = {group: []} if group else {}
+        self.names = {n.lower() for n in scope.schema.names}
+        self.types: dict[str, str] = {}  # of the results, by name
+
+    def bind(self, value: Scalar, *, name: str | None = None, scope: Scope | None = None, group: Group | None = None) -> Expr:
+        """An expression over the columns and the results of its calls; `name` is for the result of one that is a call alone."""
+        columns, group = scope or self.scope, group or self.group
+
+        def swap(node: exp.Expr) -> exp.Expr | None:
+            wanted = name if node.parent is None else None
+            if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
+                raise columns.text.error("IGNORE NULLS is not there yet", value.span)
+            if isinstance(node, exp.Window):
+                return self._over(node, columns, value.span, wanted)
+            if isinstance(node, exp.Filter) or aggregate_name(columns.text, node):
+                if group is None:
+                    raise self._without_over(node, value.span)
+                return self._add(group, node, columns, value.span, wanted)
+            return None
+
+        return columns.rewrite(value.tree, value.span, swap, self.types)
+
+    def _without_over(self, node: exp.Expr, where: Span) -> Exception:
+        return self.scope.text.error(
+            "an aggregate beside OVER (..) needs an OVER (..) of its own",
+            place(node, where),
+            hint="or use one window for all, with GROUP BY",
+        )
+
+    def _over(self, node: exp.Window, scope: Scope, where: Span, name: str | None) -> exp.Expr:
+        if self.group is not None:
+            raise scope.text.error("OVER (..) cannot be mixed with GROUP BY or a window in square brackets", place(node, where))
+        window, keys = frame(scope, node, where, self.order)
+        return self._add(Group(window, keys), node.this, scope, where, name)
+
+    def _add(self, group: Group, node: exp.Expr, scope: Scope, where: Span, name: str | None) -> exp.Expr:
+        scope = replace(scope, aliases={})  # an aggregate sees columns of the event only
+        condition = None
+        call = node
+        if isinstance(node, exp.Filter):
+            call = node.this
+            condition = filter_condition(scope, node, where)
+        spelt = aggregate_name(scope.text, call)
+        if spelt is None:
+            raise scope.text.error("FILTER and OVER belong to an aggregate", place(node, where))
+        at = place(call, where)
+        kind, argument = argument_of(scope, call, spelt, at)
+        with scope.text.at(at):
+            found = result_type(kind, argument.type_in(scope.schema) if argument else None)
+            column = self._column(group, Aggregate(name or "", kind, argument, condition))
+        self.types[column.name.lower()] = found
+        return placed(column, extent(scope.text, node, where))
+
+    def _column(self, group: Group, call: Aggregate) -> exp.Expr:
+        """The column that holds the result; a call that is there already is not computed again."""
+        calls = self.found.setdefault(group, [])
+        for known in calls:
+            if replace(known, name="") == replace(call, name=""):
+                return Expr.column(known.name).tree
+        name = take_name(call.name, self.names)
+        calls.append(replace(call, name=name))
+        return Expr.column(name).tree
+
+
+def filter_condition(scope: Scope, node: exp.Filter, where: Span) -> Expr:
+    """The condition of FILTER (WHERE ..)."""
+    tree = node.expression.this
+    value = Scalar(tree, extent(scope.text, tree, where))
+    return scope.check_condition(inner_scalar(scope, tree, value.span, "FILTER"), value, "FILTER")
+
+
+def take_name(wanted: str, taken: set[str]) -> str:
+    """A name for the result of a call: the one that is wanted, or, if there is none or it is taken, one made up."""
+    name, number = wanted, 0
+    while not name or name.lower() in taken:
+        name, number = f"_agg{number}", number + 1
+    taken.add(name.lower())
+    return name
+
+
+def inner_scalar(scope: Scope, tree: exp.Expr, where: Span, clause: str) -> Expr:
+    """An expression below an aggregate, which sees columns of the event only."""
+
+    def refuse(node: exp.Expr) -> exp.Expr | None:
+        if isinstance(node, exp.Window) or aggregate_name(scope.text, node):
+            raise scope.text.error(
+                f"an aggregate cannot stand in {clause}", place(node, where), hint="put the inner SELECT into FROM (..)"
+            )
+        return None
+
+    return scope.rewrite(tree, where, refuse)
+
+
+def argument_of(scope: Scope, call: exp.Expr, spelt: str, at: Span) -> tuple[Function, Expr | None]:
+    """The function and the one thing it is called on."""
+    text = scope.text
+    arguments = call.expressions if isinstance(call, exp.Anonymous) else [call.this, *(call.args.get("expressions") or [])]
+    if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
+        if spelt not in ("COUNT", "MIN", "MAX"):
+            raise text.error(f"{spelt}(DISTINCT ..) is not there yet", at, hint="there is COUNT(DISTINCT ..)")
+        spelt = "COUNT_DISTINCT" if spelt == "COUNT" else spelt
+        arguments = arguments[0].expressions
+    if len(arguments) != 1 or arguments[0] is None:
+        raise text.error(f"{spelt} takes one argument", at, hint="COUNT(*) counts rows" if spelt.startswith("COUNT") else None)
+    only = arguments[0]
+    if isinstance(only, exp.Column) and isinstance(only.this, exp.Star):
+        raise text.error(f"{spelt}(x.*) is for the events of a repeated place of a pattern", at, hint="COUNT(*) counts rows")
+    if isinstance(only, exp.Star) or (spelt == "COUNT" and isinstance(only, exp.Literal)):
+        return function(spelt), None
+    inner = "the argument of another"
+    return function(spelt), inner_scalar(scope, only, at, inner)

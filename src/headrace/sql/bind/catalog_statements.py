@@ -1,0 +1,89 @@
+"""SHOW, DESCRIBE and DROP: what has been declared so far, as a small table, and taking it back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.plan.nodes import Scan, base_streams
+from headrace.plan.query import Answer
+from headrace.sql.parse.syntax import Describe, Drop, Show
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.plan.query import Query
+    from headrace.sql.bind.catalog import Catalog
+    from headrace.sql.parse.syntax import Name, Statement
+    from headrace.sql.parse.tokens import Cursor
+
+
+def show(cursor: Cursor) -> Statement:
+    """Read `SHOW STREAMS | SCHEMAS | QUERIES`."""
+    start = cursor.index
+    cursor.expect("SHOW")
+    return Show(cursor.expect("STREAMS", "SCHEMAS", "QUERIES"), cursor.since(start))
+
+
+def describe(cursor: Cursor) -> Statement:
+    """Read `DESCRIBE name`."""
+    cursor.expect("DESCRIBE")
+    cursor.accept("STREAM", "SCHEMA")
+    return Describe(cursor.name("the name of a stream or a schema"))
+
+
+def drop(cursor: Cursor) -> Statement:
+    """Read `DROP STREAM name` or `DROP SCHEMA name`."""
+    cursor.expect("DROP")
+    kind = cursor.expect("STREAM", "SCHEMA")
+    return Drop(kind, cursor.name(f"the name of a {kind.lower()}"))
+
+
+def answer_show(statement: Show, catalog: Catalog, queries: Sequence[Query]) -> Answer:
+    """What there is."""
+    match statement.what:
+        case "SCHEMAS":
+            return Answer("schemas", ("name", "columns"), tuple((n, str(s)) for n, s in catalog.schemas.items()))
+        case "QUERIES":
+            rows = tuple((q.name, q.emit.value, str(q.sink), str(q.node)) for q in queries)
+            return Answer("queries", ("name", "emit", "into", "plan"), rows)
+    known = [(n, str(node.schema), _comes_from(n, catalog)) for n, node in catalog.streams.items()]
+    filled = [(f.name, str(f.schema), "INSERT INTO") for f in catalog.fills.values()]
+    return Answer("streams", ("name", "columns", "from"), (*known, *filled))
+
+
+def _comes_from(name: str, catalog: Catalog) -> str:
+    node = catalog.streams[name]
+    if isinstance(node, Scan):
+        return str(node.stream.source)
+    return ", ".join(dict.fromkeys(s.name for s in base_streams(node)))
+
+
+def answer_describe(statement: Describe, catalog: Catalog) -> Answer:
+    """The columns of a stream or a schema."""
+    name = statement.name
+    for known, schema in catalog.schemas.items():
+        if known.lower() == name.text.lower():
+            return Answer(known, ("column", "type"), tuple((f.name, f.type) for f in schema.fields))
+    fill = catalog.fills.get(name.text.lower())
+    schema = fill.schema if fill is not None else catalog.stream(name, reads=False).schema
+    return Answer(name.text, ("column", "type"), tuple((f.name, f.type) for f in schema.fields))
+
+
+def take_back(statement: Drop, catalog: Catalog, queries: Sequence[Query]) -> None:
+    """Forget a declaration. What queries of the script read stays."""
+    name = statement.name
+    if statement.kind == "SCHEMA":
+        catalog.schema(name)
+        catalog.schemas = {n: s for n, s in catalog.schemas.items() if n.lower() != name.text.lower()}
+        return
+    _refuse_read(name, catalog, queries)
+    if catalog.fills.pop(name.text.lower(), None) is None:
+        catalog.stream(name, reads=False)
+        catalog.streams = {n: s for n, s in catalog.streams.items() if n.lower() != name.text.lower()}
+        catalog.base = [s for s in catalog.base if s.name.lower() != name.text.lower()]
+
+
+def _refuse_read(name: Name, catalog: Catalog, queries: Sequence[Query]) -> None:
+    for query in queries:
+        if any(s.name.lower() == name.text.lower() for s in base_streams(query.node)) or query.name.lower() == name.text.lower():
+            raise catalog.text.error(f"{name.text!r} cannot go: the query {query.name} needs it", name.span)

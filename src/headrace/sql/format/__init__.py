@@ -1,0 +1,1 @@
+"""Text -> the same text in its one form."""

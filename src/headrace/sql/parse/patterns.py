@@ -1,0 +1,122 @@
+"""EVENT: `SEQ(shelf s, !(checkout c), exit e) NEXT MATCH WHERE .. WITHIN 5 HOURS RETURN ..`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.plan.patterns import Selection
+from headrace.sql.errors import one_of
+from headrace.sql.parse.durations import duration
+from headrace.sql.parse.expressions import scalar
+from headrace.sql.parse.items import items
+from headrace.sql.parse.sinks import ends
+from headrace.sql.parse.spill import spill
+from headrace.sql.parse.syntax import Element, Event, From, FromStream, Star
+from headrace.sql.parse.tokens import is_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.sql.parse.syntax import IntoClause, Item, Name, Select
+    from headrace.sql.parse.tokens import Cursor
+
+    Read = Callable[[Cursor], FromStream | Select | Event]
+
+CLAUSES = ("WHERE", "WITHIN", "RETURN", "WITH", "EMIT", "INTO")
+SELECTIONS = tuple(s.value for s in Selection)
+WITHIN_HINT = "WITHIN is needed: without it every event could still become part of a result, and none could ever be let go"
+SEQ_HINT = "for example EVENT SEQ(shelf s, !(checkout c), exit e) WHERE s.id = e.id WITHIN 5 HOURS RETURN s.id"
+
+
+def at_event(cursor: Cursor) -> bool:
+    """Whether an EVENT comes next, and not a stream of that name."""
+    return cursor.at("EVENT SEQ")
+
+
+def pattern(cursor: Cursor, read: Read, prefix: IntoClause | None, *, nested: bool) -> Event:
+    """Read an EVENT; `read` reads a stream or a SELECT in brackets."""
+    start = cursor.index
+    cursor.expect("EVENT")
+    if not cursor.at("SEQ"):
+        raise cursor.expected("SEQ and its events in brackets", near=("SEQ",), hint=SEQ_HINT)
+    elements = _sequence(cursor, read)
+    chosen = cursor.accept(*SELECTIONS)
+    where = scalar(cursor, "a condition", CLAUSES[1:]) if cursor.accept("WHERE") else None
+    at = cursor.index
+    if not cursor.accept("WITHIN"):
+        raise _no_within(cursor, chosen is None and where is None, where is None)
+    within = duration(cursor, "how far apart the first and the last event may be")
+    within_span = cursor.since(at)
+    after = cursor.index
+    returned = _returned(cursor)
+    bare = cursor.index == after
+    memory = spill(cursor, any(e.repeated for e in elements))
+    emits, target = ends(cursor, prefix, nested=nested)
+    seen = (not bare or memory or emits or target, memory or emits or target, emits or nested, target or nested)
+    _finish(cursor, nested=nested, still=[c for c, there in zip(CLAUSES[2:], seen, strict=True) if not there])
+    selection = Selection(chosen) if chosen else Selection.ANY
+    return Event(elements, selection, where, within, within_span, returned, emits, target, cursor.since(start), memory)
+
+
+def _sequence(cursor: Cursor, read: Read) -> tuple[Element, ...]:
+    cursor.expect("SEQ")
+    cursor.expect("(", what="'(' and the events of the sequence")
+    found = [_element(cursor, read)]
+    while cursor.accept(","):
+        found.append(_element(cursor, read))
+    cursor.expect(")", what="',' or ')'")
+    return tuple(found)
+
+
+def _element(cursor: Cursor, read: Read) -> Element:
+    """Read one place: an event, an event that repeats, or one that must not be there."""
+    start = cursor.index
+    negated = cursor.accept("!", "NOT") is not None
+    bracket = negated and cursor.at("(") and not cursor.at("( SELECT", "( EVENT SEQ")
+    if bracket:
+        cursor.expect("(")
+    first = cursor.index
+    relation = read(cursor)
+    if cursor.at("["):
+        raise cursor.error("an event of a pattern has no window of its own", hint="WITHIN says how long a result may take")
+    if cursor.at("+") and negated:
+        raise cursor.error("an event that must not be there does not repeat", hint="one is enough to forbid a result")
+    repeated = cursor.accept("+") is not None
+    alias = _alias(cursor)
+    if alias is None and not isinstance(relation, FromStream):
+        raise cursor.expected("a name for the event", hint="for example SEQ((SELECT ..) a, ..)")
+    source = From(relation, None, alias, cursor.since(first))
+    if bracket:
+        if cursor.at(","):
+            raise cursor.error("one event stands in each !(..)", hint="write !(a x), !(b y): neither of them may be there")
+        cursor.expect(")", what="a name or ')'")
+    return Element(source, negated, repeated, cursor.since(start))
+
+
+def _alias(cursor: Cursor) -> Name | None:
+    if cursor.accept("AS"):
+        return cursor.name("a name after AS")
+    token = cursor.peek()
+    return cursor.name("a name") if token is not None and is_name(token) else None
+
+
+def _no_within(cursor: Cursor, bare: bool, no_where: bool) -> Exception:
+    before = [*(SELECTIONS if bare else ()), *(("WHERE",) if no_where else ()), "WITHIN"]
+    return cursor.expected(one_of(before), near=before, hint=WITHIN_HINT)
+
+
+def _returned(cursor: Cursor) -> tuple[Item | Star, ...]:
+    """The columns of RETURN; without one, all there are."""
+    if not cursor.accept("RETURN"):
+        return (Star(None, cursor.since(max(cursor.index - 1, 0))),)
+    return items(cursor, CLAUSES[3:], CLAUSES[3:])
+
+
+def _finish(cursor: Cursor, *, nested: bool, still: list[str]) -> None:
+    """Nothing may follow but the end, or the bracket of a sub-select."""
+    if cursor.done or (nested and cursor.at(")")):
+        return
+    misplaced = next((c for c in CLAUSES if cursor.at(c)), None)
+    if misplaced:
+        raise cursor.error(f"{misplaced} is out of order", hint=f"the order is SEQ(..), {', '.join(CLAUSES)}")
+    raise cursor.expected(one_of([*still, "')'" if nested else "the end of the statement"]), near=still)

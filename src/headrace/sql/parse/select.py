@@ -1,0 +1,177 @@
+"""SELECT: items, FROM, WHERE, GROUP BY, HAVING, EMIT, INTO."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot.tokenizer_core import TokenType
+
+from headrace.sql.errors import one_of
+from headrace.sql.parse.expressions import scalar, scalars
+from headrace.sql.parse.items import items
+from headrace.sql.parse.joins import at_join, joined
+from headrace.sql.parse.patterns import pattern
+from headrace.sql.parse.recognize import at_recognize, recognize
+from headrace.sql.parse.sinks import ends
+from headrace.sql.parse.syntax import From, FromStream, Joined, Name, Select, Setting
+from headrace.sql.parse.tokens import is_name, words
+from headrace.sql.parse.windows import at_window, window
+
+if TYPE_CHECKING:
+    from headrace.sql.parse.syntax import Event, IntoClause, Recognize, Scalar, WindowClause
+    from headrace.sql.parse.tokens import Cursor
+
+CLAUSES = ("WHERE", "GROUP BY", "HAVING", "BATCH BY", "WITH", "EMIT", "INTO")
+# Clauses of other SQLs, and what to do instead.
+ABSENT = {
+    "ORDER BY": "a stream has no end to sort; EMIT FINAL IN ORDER gives rows in the order of time",
+    "LIMIT": "a stream has no first rows",
+    "UNION": "read the streams in queries of their own",
+    "QUALIFY": "put the SELECT into FROM (..) and use WHERE",
+    "ACTIVATED BY": "ACTIVATED BY is not there yet",
+    "WINDOW": "write the window in OVER (..) or in square brackets",
+}
+CLAUSE_WORDS = ("WHERE", "GROUP", "HAVING", "BATCH", "WITH", "EMIT", "INTO")
+RELATIONS = ("ISTREAM", "DSTREAM", "RSTREAM")
+_JOINING = ("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "ON", "USING", "NATURAL")
+
+
+def select(cursor: Cursor, *, prefix: IntoClause | None = None, nested: bool = False) -> Select:
+    """Read a SELECT; `prefix` is the target of INSERT INTO, `nested` a sub-select or derived stream, which has no sink."""
+    start = cursor.index
+    cursor.expect("SELECT")
+    if cursor.at("DISTINCT"):
+        raise cursor.error(
+            "SELECT DISTINCT is not there yet", hint="UNIQUE BY .. WITHIN .. in CREATE STREAM drops rows that come twice"
+        )
+    relation = _relation_to_stream(cursor)
+    columns = items(cursor, CLAUSES)
+    cursor.expect("FROM", what="',' or FROM" if not cursor.at(*CLAUSES) else "FROM")
+    source = _from(cursor)
+    where = scalar(cursor, "a condition", CLAUSES[1:]) if cursor.accept("WHERE") else None
+    group_by, group_window = _group_by(cursor)
+    having = scalar(cursor, "a condition", CLAUSES[3:]) if cursor.accept("HAVING") else None
+    batch = scalar(cursor, "the batch that a row is of", CLAUSES[4:]) if cursor.accept("BATCH BY") else None
+    chosen = settings(cursor)
+    emits, target = ends(cursor, prefix, nested=nested)
+    _finish(cursor, nested=nested, seen=(where, group_by, having, batch, chosen, emits, target))
+    return Select(
+        columns, source, where, group_by, group_window, having, emits, target, cursor.since(start), batch, chosen, relation
+    )
+
+
+def event(cursor: Cursor, *, prefix: IntoClause | None = None, nested: bool = False) -> Event:
+    """Read an EVENT, which may stand wherever a SELECT may."""
+    return pattern(cursor, _relation, prefix, nested=nested)
+
+
+def _relation_to_stream(cursor: Cursor) -> Name | None:
+    """ISTREAM, DSTREAM or RSTREAM, which is not the name of a column: a column or `*` follows."""
+    after = cursor.peek(1)
+    if (
+        not cursor.at(*RELATIONS)
+        or after is None
+        or after.text in (",", ".", "+", "-", "/", "=", "[")
+        or cursor.at_next("FROM", "AS")
+    ):
+        return None
+    start = cursor.index
+    return Name(cursor.expect(*RELATIONS), cursor.since(start))
+
+
+def settings(cursor: Cursor) -> tuple[Setting, ...]:
+    """Read `WITH (key = 'value', ..)`."""
+    if not cursor.accept("WITH"):
+        return ()
+    cursor.expect("(")
+    found = [_setting(cursor)]
+    while cursor.accept(","):
+        found.append(_setting(cursor))
+    cursor.expect(")", what="',' or ')'")
+    return tuple(found)
+
+
+def _setting(cursor: Cursor) -> Setting:
+    key = cursor.name("a setting: profile, model, report, origin or order")
+    cursor.expect("=")
+    return Setting(key, cursor.string("its value in quotes"))
+
+
+def _from(cursor: Cursor) -> From | Joined:
+    start = cursor.index
+    return joined(cursor, start, _one(cursor), _one, CLAUSES)
+
+
+def _one(cursor: Cursor) -> From:
+    start = cursor.index
+    relation: FromStream | Select | Event | Recognize = _relation(cursor)
+    if at_recognize(cursor):
+        relation = recognize(cursor, From(relation, None, None, cursor.since(start)))
+    clause = window(cursor) if cursor.at("[") else None
+    alias = _alias(cursor)
+    if clause is None and cursor.at("["):
+        clause = window(cursor)
+    return From(relation, clause, alias, cursor.since(start))
+
+
+def _relation(cursor: Cursor) -> FromStream | Select | Event:
+    if cursor.accept("("):
+        inner = event(cursor, nested=True) if cursor.at("EVENT") else select(cursor, nested=True)
+        cursor.expect(")")
+        return inner
+    name = cursor.name("a stream or a SELECT in brackets")
+    if not cursor.at("("):
+        return FromStream(name)
+    if name.text.lower() not in ("late", "rejected"):
+        raise cursor.text.error(f"there is no {name.text}(..) of a stream", name.span, hint="there are late(s) and rejected(s)")
+    cursor.expect("(")
+    inner_name = cursor.name("the name of a stream")
+    cursor.expect(")")
+    return FromStream(inner_name, name.text.lower())
+
+
+def _alias(cursor: Cursor) -> Name | None:
+    if cursor.accept("AS"):
+        return cursor.name("a name after AS")
+    token = cursor.peek()
+    if (
+        token is None
+        or not is_name(token)
+        or cursor.at(*CLAUSES, *ABSENT)
+        or at_join(cursor)
+        or token.token_type not in (TokenType.VAR, TokenType.IDENTIFIER)
+    ):
+        return None
+    after = cursor.peek(1)
+    if after is not None and not (
+        after.text in ("[", ")", ",") or any(w in words(after)[:1] for w in (*CLAUSE_WORDS, *_JOINING))
+    ):
+        return None  # more likely a misspelt clause: let the complaint be about that
+    return cursor.name("a name")
+
+
+def _group_by(cursor: Cursor) -> tuple[tuple[Scalar, ...], WindowClause | None]:
+    if not cursor.accept("GROUP BY"):
+        return (), None
+    if cursor.at("ALL", "ROLLUP", "CUBE", "GROUPING SETS") and cursor.peek(1) is None:
+        raise cursor.expected("columns to group by")
+    keys = () if at_window(cursor) else scalars(cursor, "a column to group by", CLAUSES[2:], at_window)
+    clause = window(cursor) if cursor.at("[") else None
+    if clause is not None and cursor.at("["):
+        raise cursor.error("there are two windows", hint="one is enough")
+    return keys, clause
+
+
+def _finish(cursor: Cursor, *, nested: bool, seen: tuple[object, ...]) -> None:
+    """Nothing may follow but the end, or the bracket of a sub-select; say which clauses could."""
+    if cursor.done or (nested and cursor.at(")")):
+        return
+    for phrase, reason in ABSENT.items():
+        if cursor.at(phrase):
+            raise cursor.error(f"{phrase} cannot stand here", hint=reason)
+    last = max((i for i, s in enumerate(seen) if s), default=-1)
+    still = [c for i, c in enumerate(CLAUSES) if i > last or (i >= 5 and not seen[i])]
+    misplaced = next((c for c in CLAUSES if cursor.at(c)), None)
+    if misplaced:
+        raise cursor.error(f"{misplaced} is out of order", hint=f"the order is {', '.join(CLAUSES)}")
+    raise cursor.expected(one_of([*still, "the end of the statement"]), near=still)

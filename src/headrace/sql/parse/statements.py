@@ -1,0 +1,64 @@
+"""Statements: split a script at semicolons and read each by its first word."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot.tokenizer_core import TokenType
+
+from headrace.sql.bind.catalog_statements import describe, drop, show
+from headrace.sql.errors import Span, one_of
+from headrace.sql.parse.create import create
+from headrace.sql.parse.inserts import insert, merge, split
+from headrace.sql.parse.select import event, select
+from headrace.sql.parse.tokens import Cursor, span, tokenize
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sqlglot.tokenizer_core import Token
+
+    from headrace.sql.errors import Text
+    from headrace.sql.parse.syntax import Statement
+
+
+STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
+    "CREATE": create, "SELECT": select, "EVENT": event, "INSERT": insert, "MERGE": merge, "ON": split,
+    "SHOW": show, "DESCRIBE": describe, "DROP": drop,
+}  # fmt: skip
+NOT_YET = ("WITH",)
+
+
+def statements(text: Text) -> list[Statement]:
+    """Every statement of a script; a script without one is refused."""
+    found = [_statement(cursor) for cursor in _split(text, tokenize(text))]
+    if not found:
+        raise text.error("there is no statement", Span(0, 0), hint="a script has at least one CREATE STREAM and one SELECT")
+    return found
+
+
+def _split(text: Text, tokens: list[Token]) -> Iterator[Cursor]:
+    start = 0
+    for i, token in enumerate(tokens):
+        if token.token_type is TokenType.SEMICOLON:
+            if i > start:
+                yield Cursor(text, tokens[start:i], token.start)
+            start = i + 1
+    if start < len(tokens):
+        end = span(tokens[-1]).end
+        yield Cursor(text, tokens[start:], end)
+
+
+def _statement(cursor: Cursor) -> Statement:
+    for word, read in STATEMENTS.items():
+        if cursor.at(word):
+            statement = read(cursor)
+            if not cursor.done:
+                raise cursor.expected("';' or the end of the script")
+            return statement
+    for word in NOT_YET:
+        if cursor.at(word):
+            raise cursor.error(
+                f"{word} is not there yet", hint="there are CREATE, SELECT, EVENT, INSERT INTO, MERGE and ON .. INSERT INTO"
+            )
+    raise cursor.expected(f"a statement: {one_of(STATEMENTS)}", near=(*STATEMENTS, *NOT_YET))

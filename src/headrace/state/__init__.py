@@ -1,0 +1,1 @@
+"""What a bucket keeps: rows, numbered keys, sealed chunks, and their bytes."""

@@ -1,0 +1,235 @@
+"""The event reservoir (003, 3.3.1): final rows in the total order, in immutable compressed chunks outside memory.
+
+Rows are numbered from 0 as they become final. Sealed chunks are written once and read at most once by each edge of a window as
+it passes; only the open chunk is rewritten. Decoded chunks sit in a bounded cache, and the one an edge needs next is loaded
+ahead.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from headrace.errors import StateError
+from headrace.state.codec import decode, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from headrace.state.rows import Layout, Rows
+
+CHUNK_ROWS = 2048
+LARGEST = 8  # a chunk has at most so many times the rows that make one
+
+
+class ChunkStore(Protocol):
+    """Where sealed chunks lie."""
+
+    def get(self, chunk: int) -> bytes | None:
+        """The bytes of a chunk."""
+
+    def put(self, chunk: int, data: bytes) -> None:
+        """Keep a chunk."""
+
+    def delete(self, chunk: int) -> None:
+        """Let a chunk go."""
+
+
+@dataclass(slots=True)
+class Run:
+    """Consecutive rows of the reservoir: number of the first, times, columns."""
+
+    first: int
+    ts: np.ndarray
+    columns: list[np.ndarray]
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The numbers of the rows."""
+        return np.arange(self.first, self.first + len(self.ts), dtype=np.int64)
+
+
+class ChunkCache:
+    """The most recently used decoded chunks of all buckets of a process; `size` bounds their number.
+
+    A miss is a chunk that the batch waits for while it is read and decoded, a hit one that it asks for and need not wait for.
+    A chunk is loaded ahead in the batch itself, so that is waited for too: a miss, and who then asks first is not counted again.
+    """
+
+    def __init__(self, size: int = 256) -> None:
+        """An empty cache."""
+        self.size, self.hits, self.misses = size, 0, 0
+        self._chunks: OrderedDict[Hashable, tuple[np.ndarray, list[np.ndarray]]] = OrderedDict()
+        self._ahead: set[Hashable] = set()  # loaded before anybody asked for them
+
+    def find(self, key: Hashable, *, ahead: bool = False) -> tuple[np.ndarray, list[np.ndarray]] | None:
+        """A decoded chunk, if it is there; it is counted how it was found."""
+        found = self._chunks.get(key)
+        if found is None:
+            self.misses += 1
+            if ahead:
+                self._ahead.add(key)
+            return None
+        self._chunks.move_to_end(key)
+        if not ahead:
+            self.hits += key not in self._ahead
+            self._ahead.discard(key)
+        return found
+
+    def keep(self, key: Hashable, chunk: tuple[np.ndarray, list[np.ndarray]]) -> None:
+        """Add a decoded chunk; the least recently used one makes room."""
+        if self.size > 0:
+            self._chunks[key] = chunk
+            while len(self._chunks) > self.size:
+                self._ahead.discard(self._chunks.popitem(last=False)[0])
+
+    def forget(self, key: Hashable) -> None:
+        """Drop a chunk that is gone."""
+        self._chunks.pop(key, None)
+        self._ahead.discard(key)
+
+
+class Reservoir:
+    """The final rows of a bucket."""
+
+    def __init__(
+        self, layout: Layout, store: ChunkStore, cache: ChunkCache, owner: Hashable, chunk_rows: int = CHUNK_ROWS,
+        largest: int = LARGEST,
+    ) -> None:  # fmt: skip
+        """Empty; `owner` tells the chunks of this bucket from those of others in the cache."""
+        self.layout, self.store, self.cache, self.owner, self.chunk_rows = layout, store, cache, owner, chunk_rows
+        self.largest = largest
+        self.first = np.zeros(0, np.int64)  # per sealed chunk: number of its first row
+        self.last_ts = np.zeros(0, np.int64)  # and time of its last row
+        self.first_chunk = 0  # id of the oldest sealed chunk
+        self.open = Run(0, np.empty(0, np.int64), layout.empty())
+
+    @property
+    def count(self) -> int:
+        """The number that the next row will have."""
+        return self.open.first + len(self.open.ts)
+
+    @property
+    def oldest(self) -> int:
+        """The number of the oldest row still here."""
+        return int(self.first[0]) if len(self.first) else self.open.first
+
+    def append(self, rows: Rows) -> None:
+        """Add final rows; seal what fills a chunk."""
+        if len(rows) == 0:
+            return
+        ts = np.concatenate((self.open.ts, rows.ts))
+        columns = [np.concatenate(pair) for pair in zip(self.open.columns, rows.columns, strict=True)]
+        first, at = self.open.first, 0
+        while len(ts) - at >= self.chunk_rows:
+            stop = min(len(ts), at + self.largest * self.chunk_rows)  # a large batch makes few large chunks
+            self._seal(first + at, ts[at:stop], [c[at:stop] for c in columns])
+            at = stop
+        self.open = Run(first + at, ts[at:], [c[at:] for c in columns])
+
+    def _seal(self, first: int, ts: np.ndarray, columns: list[np.ndarray]) -> None:
+        chunk = self.first_chunk + len(self.first)
+        arrays: dict[str, Any] = {"ts": ts, **{f"c{i}": c for i, c in enumerate(columns)}}
+        self.store.put(chunk, encode(arrays, compress=True))
+        self.first = np.append(self.first, first)
+        self.last_ts = np.append(self.last_ts, ts[-1])
+
+    def _chunk(self, index: int, *, ahead: bool = False) -> tuple[np.ndarray, list[np.ndarray]]:
+        """A decoded chunk by its place in the index."""
+        chunk = self.first_chunk + index
+        key = (self.owner, chunk)
+        found = self.cache.find(key, ahead=ahead)
+        if found is None:
+            data = self.store.get(chunk)
+            if data is None:
+                raise StateError(f"chunk {chunk} of the reservoir is gone", hint="the checkpoint is damaged")
+            state = decode(data, f"chunk {chunk}")
+            found = (state["ts"], [state[f"c{i}"] for i in range(len(self.layout.types))])
+            self.cache.keep(key, found)
+        return found
+
+    def load_ahead(self, row: int) -> None:
+        """Have the chunk that holds this row in the cache when it is asked for."""
+        if row < self.open.first and len(self.first) and self.cache.size > 0:
+            self._chunk(int(self.first.searchsorted(row, side="right")) - 1, ahead=True)
+
+    def until(self, row: int, bound: int) -> list[Run]:
+        """Rows from number `row` on, as long as their time is at most `bound`."""
+        runs: list[Run] = []
+        index = int(self.first.searchsorted(row, side="right")) - 1 if row < self.open.first else len(self.first)
+        while index < len(self.first):
+            ts, columns = self._chunk(index)
+            start = row - int(self.first[index])
+            stop = len(ts) if self.last_ts[index] <= bound else int(ts.searchsorted(bound, side="right"))
+            if stop > start:
+                runs.append(Run(row, ts[start:stop], [c[start:stop] for c in columns]))
+                row += stop - start
+            if stop < len(ts):
+                return runs
+            index += 1
+        start, stop = row - self.open.first, int(self.open.ts.searchsorted(bound, side="right"))
+        if stop > start:
+            runs.append(Run(row, self.open.ts[start:stop], [c[start:stop] for c in self.open.columns]))
+        return runs
+
+    def between(self, row: int, stop: int) -> list[Run]:
+        """Rows by number, row..stop (those that are here)."""
+        runs = []
+        while row < min(stop, self.open.first):
+            index = int(self.first.searchsorted(row, side="right")) - 1
+            ts, columns = self._chunk(index)
+            start = row - int(self.first[index])
+            take = min(stop - row, len(ts) - start)
+            runs.append(Run(row, ts[start : start + take], [c[start : start + take] for c in columns]))
+            row += take
+        if row < min(stop, self.count):
+            start, end = row - self.open.first, min(stop, self.count) - self.open.first
+            runs.append(Run(row, self.open.ts[start:end], [c[start:end] for c in self.open.columns]))
+        return runs
+
+    def around(self, row: int) -> Run:
+        """The chunk that holds this row."""
+        if row >= self.open.first:
+            return self.open
+        index = int(self.first.searchsorted(row, side="right")) - 1
+        return Run(int(self.first[index]), *self._chunk(index))
+
+    def drop_before(self, row: int) -> None:
+        """Let go of chunks whose rows all lie before this one. The open chunk is cut too."""
+        ends = np.append(self.first[1:], self.open.first)
+        gone = int(ends.searchsorted(row, side="right")) if len(self.first) else 0
+        for chunk in range(self.first_chunk, self.first_chunk + gone):
+            self.store.delete(chunk)
+            self.cache.forget((self.owner, chunk))
+        self.first, self.last_ts = self.first[gone:], self.last_ts[gone:]
+        self.first_chunk += gone
+        cut = row - self.open.first
+        if cut > 0 and len(self.first) == 0:
+            self.open = Run(row, self.open.ts[cut:].copy(), [c[cut:].copy() for c in self.open.columns])
+
+    def dump(self) -> dict[str, Any]:
+        """The index and the open chunk."""
+        state: dict[str, Any] = {
+            "first": self.first, "last_ts": self.last_ts, "first_chunk": self.first_chunk,
+            "open_first": self.open.first, "open_ts": self.open.ts,
+        }  # fmt: skip
+        return {**state, **{f"open_{i}": c for i, c in enumerate(self.open.columns)}}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Put them back."""
+        self.first, self.last_ts, self.first_chunk = state["first"], state["last_ts"], state["first_chunk"]
+        columns = [state[f"open_{i}"] for i in range(len(self.layout.types))]
+        self.open = Run(state["open_first"], state["open_ts"], columns)
+
+
+def join(runs: list[Run], first: int, layout: Layout) -> Run:
+    """Consecutive runs as one; `first` numbers the next row where there is none."""
+    if not runs:
+        return Run(first, np.empty(0, np.int64), layout.empty())
+    if len(runs) == 1:
+        return runs[0]
+    columns = [np.concatenate(parts) for parts in zip(*(r.columns for r in runs), strict=True)]
+    return Run(runs[0].first, np.concatenate([r.ts for r in runs]), columns)

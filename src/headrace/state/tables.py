@@ -1,0 +1,192 @@
+"""Numbers for keys. A number stays with its key while any row in the bucket holds it, then may be given to another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.kernels.keys import keytable
+
+
+def _room(array: np.ndarray, size: int) -> np.ndarray:
+    """The array, grown to hold `size` entries; new ones are zero."""
+    if len(array) >= size:
+        return array
+    grown = np.zeros((max(size, 2 * len(array), 16), *array.shape[1:]), array.dtype)
+    grown[: len(array)] = array
+    return grown
+
+
+class KeyTable:
+    """128-bit keys to dense numbers, with how many rows hold each."""
+
+    def __init__(self) -> None:
+        """An empty table."""
+        self.high = np.zeros(16, np.uint64)
+        self.low = np.zeros(16, np.uint64)
+        self.live = np.zeros(16, np.bool_)
+        self.references = np.zeros(16, np.int64)
+        self.slots = np.full(32, keytable.EMPTY, np.int32)
+        self.free = np.zeros(16, np.int32)
+        self.free_count = 0
+        self.count = 0  # numbers given out so far, those free again included
+        self._used_slots = 0
+
+    @property
+    def capacity(self) -> int:
+        """How many numbers there is room for; arrays beside the table are at least this long."""
+        return len(self.live)
+
+    def find(self, high: np.ndarray, low: np.ndarray) -> np.ndarray:
+        """The numbers of the keys that are known; -1 for the others."""
+        out = np.empty(len(high), np.int32)
+        keytable.find(high, low, self.slots, self.high, self.low, out)
+        return out
+
+    def number(self, high: np.ndarray, low: np.ndarray) -> np.ndarray:
+        """The numbers of these keys, new ones included."""
+        out = self.find(high, low)
+        fresh = (out < 0).nonzero()[0]
+        if len(fresh):
+            out[fresh] = self._add(high[fresh], low[fresh])
+        return out
+
+    def _add(self, high: np.ndarray, low: np.ndarray) -> np.ndarray:
+        need = self.count + len(high)
+        if need > self.capacity:
+            need = max(need, 2 * self.capacity)
+            for name in ("high", "low", "live", "references", "free"):
+                setattr(self, name, _room(getattr(self, name), need))
+        if 2 * (self._used_slots + len(high)) > len(self.slots):
+            self._rebuild(len(high))
+        live = self.count - self.free_count
+        out = np.empty(len(high), np.int32)
+        self.free_count, self.count = keytable.find_or_add(
+            high, low, self.slots, self.high, self.low, self.live, self.free, self.free_count, self.count, out
+        )
+        self._used_slots += self.count - self.free_count - live
+        return out
+
+    def _rebuild(self, room: int) -> None:
+        """Anew, without the slots of forgotten keys, and with room for more."""
+        live = self.count - self.free_count
+        size = 32
+        while size < 4 * (live + room):
+            size *= 2
+        self.slots = np.full(size, keytable.EMPTY, np.int32)
+        keytable.rebuild(self.slots, self.high, self.low, self.live, self.count)
+        self._used_slots = live
+
+    def hold(self, keys: np.ndarray) -> None:
+        """One more row holds each of these numbers."""
+        keytable.add_references(keys, 1, self.references)
+
+    def release(self, keys: np.ndarray) -> np.ndarray:
+        """One row fewer holds each; returns the numbers that are free now."""
+        keytable.add_references(keys, -1, self.references)
+        gone = np.empty(len(keys), np.int32)
+        n = keytable.unreferenced(keys, self.references, self.live, gone)
+        self.free_count = keytable.remove(gone[:n], self.slots, self.high, self.live, self.free, self.free_count)
+        return gone[:n]
+
+    def drop(self, keys: np.ndarray) -> None:
+        """One row fewer holds each; the numbers stay."""
+        keytable.add_references(keys, -1, self.references)
+
+    def forget(self, keys: np.ndarray) -> None:
+        """These numbers are free; no row holds them."""
+        self.free_count = keytable.remove(keys, self.slots, self.high, self.live, self.free, self.free_count)
+
+    def dump(self) -> dict[str, Any]:
+        """The state, as arrays."""
+        n = self.count
+        return {"high": self.high[:n], "low": self.low[:n], "live": self.live[:n].view(np.uint8), "refs": self.references[:n]}
+
+    @staticmethod
+    def load(state: dict[str, Any]) -> KeyTable:
+        """The table that was dumped."""
+        table = KeyTable()
+        n = len(state["high"])
+        size = max(16, n + (n >> 2))
+        table.count = n
+        for name, key in (("high", "high"), ("low", "low"), ("references", "refs")):
+            column = _room(getattr(table, name), size)
+            column[:n] = state[key]
+            setattr(table, name, column)
+        table.live = _room(table.live, len(table.high))
+        table.live[:n] = state["live"].view(np.bool_)
+        free = np.flatnonzero(~table.live[:n])
+        table.free = _room(table.free, len(table.high))
+        table.free[: len(free)] = free
+        table.free_count = len(free)
+        table._rebuild(0)
+        return table
+
+
+class ValueTable(KeyTable):
+    """A key table that remembers the values, for those that have no fixed width."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        """An empty table of values of this type."""
+        super().__init__()
+        self.values = pa.array([], kind)
+        self.place = np.zeros(16, np.int64)  # number -> index in values
+        self._ranks: np.ndarray | None = None
+
+    def number_values(self, high: np.ndarray, low: np.ndarray, column: pa.Array) -> np.ndarray:
+        """The numbers of these values; new values are kept."""
+        known = self.find(high, low)
+        numbers = self.number(high, low)
+        fresh = (known < 0).nonzero()[0]
+        if len(fresh):
+            new, first = np.unique(numbers[fresh], return_index=True)
+            self.place = _room(self.place, self.capacity)
+            self.place[new] = len(self.values) + np.arange(len(new))
+            self.values = pa.concat_arrays([self.values, column.take(pa.array(fresh[first])).cast(self.values.type)])
+            self._ranks = None
+            self._compact()
+        return numbers
+
+    def _compact(self) -> None:
+        """Drop values that no number stands for any more, once they are the greater part."""
+        live = np.flatnonzero(self.live[: self.count])
+        if len(self.values) > 64 and len(self.values) > 2 * len(live):
+            self.values = self.values.take(pa.array(self.place[live]))
+            self.place[live] = np.arange(len(live))
+
+    def ranks(self) -> np.ndarray:
+        """For every number, the place of its value in the order of the values."""
+        if self._ranks is None:
+            order = pc.array_sort_indices(self.values).to_numpy()
+            rank = np.empty(len(order) + 1, np.int64)
+            rank[order] = np.arange(len(order))
+            rank[-1] = -1
+            self._ranks = rank[np.minimum(self.place[: max(self.count, 1)], len(order))]
+        return self._ranks
+
+    def lookup(self, numbers: np.ndarray, valid: np.ndarray) -> pa.Array:
+        """The values behind these numbers; NULL where not valid."""
+        places = pa.array(self.place[np.where(valid, numbers, 0)] if len(numbers) else np.empty(0, np.int64), mask=~valid)
+        return self.values.take(places)
+
+    def dump(self) -> dict[str, Any]:
+        """The state, as arrays; the values as an Arrow message."""
+        batch = pa.RecordBatch.from_arrays([self.values], ["v"])
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        return {**super().dump(), "place": self.place[: self.count], "values": sink.getvalue().to_pybytes()}
+
+    @staticmethod
+    def restore(state: dict[str, Any], kind: pa.DataType) -> ValueTable:
+        """The table that was dumped."""
+        table = ValueTable(kind)
+        table.__dict__.update(KeyTable.load(state).__dict__)
+        table.place = _room(np.zeros(16, np.int64), table.capacity)
+        table.place[: table.count] = state["place"]
+        with pa.ipc.open_stream(state["values"]) as reader:
+            table.values = reader.read_all().combine_chunks().column(0).combine_chunks().cast(kind)
+        return table

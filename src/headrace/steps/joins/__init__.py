@@ -1,0 +1,1 @@
+"""Joins: rows of two sides that meet."""

@@ -1,0 +1,359 @@
+"""Patterns in a bucket: which results a batch makes and unmakes, when they leave, and which events are let go.
+
+Events are linked as they come, late ones where they belong (events.py), so a batch costs what it changes: a positive event
+finds the sequences that it is part of, a negated one those that it lies in. Final events are kept in the reservoir, open ones in
+the zone of the processor; what is linked is built again from both. Where memory has a bound, the oldest final events are only in
+the reservoir (frames).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace.kernels.codes import NULL
+from headrace.kernels.patterns import stacks
+from headrace.plan.query import Emit
+from headrace.plan.time import END_OF_TIME, START_OF_TIME
+from headrace.state.kept import Kept
+from headrace.state.reservoir import ChunkCache
+from headrace.steps.patterns.events import Events
+from headrace.steps.patterns.frames import Frames, as_id
+from headrace.steps.patterns.grouping import Grouping
+from headrace.steps.patterns.holding import Held, Ready, consolidate, watches
+from headrace.steps.patterns.search import search_of
+from headrace.steps.patterns.showing import KEYS, Results, Showing
+from headrace.steps.patterns.waiting import NEVER, Waiting, waits_on
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from headrace.plan.patterns import Spill
+    from headrace.program.patterns import PatternProgram, Sequencing
+    from headrace.program.stage import Stage
+    from headrace.state.reservoir import ChunkStore
+    from headrace.state.rows import Layout, Rows
+    from headrace.state.tables import KeyTable
+
+PATIENCE = 4  # events whose window is over are let go when one in so many is new; 0: always
+LONGER = 2  # and all that can go when one in so many is: looking at neighbours costs ten times as much
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """How far time is: the clock before a batch and after it, and after it the frontier of every source."""
+
+    clock: int
+    next_clock: int
+    sources: tuple[int, ...]
+    final_before: int  # of all sources together
+    furthest: int = START_OF_TIME  # the largest time that any source has shown
+
+    @property
+    def frontier(self) -> int:
+        """That of all sources together."""
+        return min(self.sources)
+
+
+class Matching:
+    """The pattern of one stage in one bucket."""
+
+    def __init__(
+        self, stage: Stage, spec: Sequencing, layout: Layout, tables: list[KeyTable], store: ChunkStore, cache: ChunkCache,
+        owner: Hashable, chunk_rows: int,
+    ) -> None:  # fmt: skip
+        """Nothing has come."""
+        self.stage, self.spec, self.layout, self.tables = stage, spec, layout, tables
+        self.groups = {p.query: [Grouping(stage, g, layout, tables) for g in p.groups] for p in stage.patterns}
+        self.search = search_of(spec, grouped=any(p.groups for p in self._emits(Emit.CHANGES)))
+        self.events = Events(self.search)
+        self.kept = self._reservoir(store, cache, owner, chunk_rows)
+        self.frames = Frames(self.search, self.kept, lambda first, stop: self._lines(_as_rows(*self.kept.rows(first, stop))))
+        self.waiting = Waiting(np.zeros(0, np.int64))
+        self.number = np.zeros(0, np.int64)  # per event: that of its row in `kept`, -1 while it is open
+        self.at = np.zeros(0, np.int64)  # per event of a batch: where its row is
+        self.open = np.zeros(0, np.int64)  # per row of the zone: its event; -1 if it was let go
+        self.watches = watches(spec)
+        n = len(spec.positive)
+        self.told = Held.none(n, 1)  # CHANGES: results that are told when the clock is past the end of their window
+        self.final = Held.none(n, len(self.watches))  # FINAL: results that something may still undo
+        self.ready = Ready()  # IN ORDER: final results that wait for those before them
+        self.patience, self.longer = PATIENCE, min(PATIENCE, LONGER)
+        self._fresh = self._unseen = 0  # events that came since the first was done, and since the second
+        self._furthest = START_OF_TIME  # the largest time that any source had shown before a batch
+
+    def _reservoir(self, store: ChunkStore, cache: ChunkCache, owner: Hashable, chunk_rows: int) -> Kept:
+        spill = self.spec.spill
+        if spill is None:
+            return Kept(self.layout, store, cache, owner, chunk_rows, 0, places=3)
+        return Kept(self.layout, store, ChunkCache(1), owner, spill.frame, 0, places=3, largest=1)
+
+    @property
+    def stored(self) -> int:
+        """How many events are in memory, those that wait for K-slack to take them included."""
+        return self.events.live + (len(self.open) if self.spec.slack is not None else 0)
+
+    @property
+    def held(self) -> int:
+        """How many results wait."""
+        return len(self.told) + len(self.final) + len(self.ready)
+
+    def _emits(self, emit: Emit) -> list[PatternProgram]:
+        return [p for p in self.stage.patterns if p.emit is emit]
+
+    # ---- a batch --------------------------------------------------------------------------------------------------
+
+    def run(self, old: Rows, new: Rows, removed: np.ndarray, is_new: np.ndarray, final: int, passed: Passed) -> Results:
+        """What leaves because of a batch, of which the first `final` rows are final now. Under K-slack only those have come."""
+        come = is_new if self.spec.slack is None else np.arange(len(new)) < final
+        if self.spec.spill is not None:
+            come = self._taken(self.spec.spill, come, new, removed, is_new, passed)
+        gone = self.open[removed]
+        gone = gone[gone >= 0]
+        chosen = self._add(new, np.flatnonzero(come))
+        places = np.full(len(new), -1, np.int64)
+        places[~is_new] = self.open[~removed]
+        places[come] = chosen
+        rows = np.concatenate((gone, chosen))
+        signs = np.concatenate((np.full(len(gone), -1, np.int64), np.ones(len(chosen), np.int64)))
+        found = self.search.change(self.events.state, rows, signs, self.frames.outside)
+        made, unmade, stayed = consolidate(*self.frames.complete(self.events, *found, rows, signs))
+        out = self._out(made, unmade, stayed, Showing(self, new, places, old, removed, chosen, gone), passed)
+        self.open = places
+        self.events.free(gone)
+        return out
+
+    def _taken(
+        self, spill: Spill, come: np.ndarray, new: Rows, removed: np.ndarray, is_new: np.ndarray, passed: Passed
+    ) -> np.ndarray:
+        """Which rows are taken in, of those that come and those that have waited: late ones may wait for a frame."""
+        since = self.waiting.moved(removed, is_new)
+        outside = new.ts - self.spec.within <= self.frames.outside
+        since[come & outside & (new.ts < self._furthest)] = passed.furthest
+        self._furthest = passed.furthest
+        must = new.ts < max(passed.final_before, *passed.sources)  # what is final must have been seen
+        stays = waits_on(spill, since, must | ~outside, passed.furthest)
+        come = (come | (since != NEVER)) & ~stays
+        since[~stays] = NEVER
+        self.waiting = Waiting(since)
+        return come
+
+    def _add(self, rows: Rows, at: np.ndarray) -> np.ndarray:
+        """Put rows into memory. Gives their numbers."""
+        chosen = self.events.add(self._lines(rows.take(at)))
+        if len(self.number) < len(self.events.rows):
+            self.number = np.concatenate((self.number, np.zeros(len(self.events.rows) - len(self.number), np.int64)))
+        self.number[chosen] = -1
+        self._fresh += len(at)
+        self._unseen += len(at)
+        return chosen
+
+    def _lines(self, some: Rows) -> np.ndarray:
+        """Rows as the search has them."""
+        n = len(some)
+        bits = np.full(n, 1 << len(self.spec.places), np.int64)
+        for p, place in enumerate(self.spec.places):
+            code = self.layout.codes[place.live]
+            fits = np.ones(n, np.bool_) if code is None else some.columns[code] == 0
+            bits |= fits.astype(np.int64) << p
+        vectors = self.search.plan.vectors
+        out, nulls = np.empty((n, stacks.WORDS + len(vectors)), np.int64), np.zeros(n, np.int64)
+        for i, vector in enumerate(vectors):
+            out[:, stacks.WORDS + i] = some.columns[self.layout.values[vector][0]]
+            code = self.layout.codes[vector]
+            if code is not None:
+                nulls |= (some.columns[code] >= NULL).astype(np.int64) << i
+        key = np.zeros(n, np.int64) if self.spec.key is None else some.columns[self.spec.key]
+        columns = (some.ts, some.high, some.low, _subs(some), key, bits, nulls)
+        for at, values in zip((*KEYS, stacks.KEY, stacks.BITS, stacks.NULLS), columns, strict=True):
+            out[:, at] = values
+        out[:, stacks.DEAD] = 0
+        return out
+
+    def keys(self, ids: np.ndarray) -> list[np.ndarray]:
+        """The order keys of events of sequences, in memory and outside."""
+        here = np.maximum(ids, 0)
+        out = [self.events.rows[here, column] for column in KEYS]
+        outside = np.flatnonzero(ids < 0)
+        if len(outside):
+            for values, found in zip(out, self.kept.keys(as_id(ids[outside])), strict=True):
+                values[outside] = found
+        return out
+
+    def _out(self, made: np.ndarray, unmade: np.ndarray, stayed: np.ndarray, showing: Showing, passed: Passed) -> Results:
+        out: Results = []
+        changes = self._emits(Emit.CHANGES)
+        if changes:
+            take_back, say = self._changed(made, unmade, passed)
+            out += showing.taken_back(changes, take_back) + showing.results(changes, say)
+            told = stayed[self._ends(stayed) < passed.clock] if self.spec.trailing else stayed
+            out += showing.corrected([p for p in changes if p.groups], told)
+        at_once, in_order = self._emits(Emit.FINAL), self._emits(Emit.FINAL_IN_ORDER)
+        if at_once or in_order:
+            done = self._decided(made, unmade, passed)
+            out += showing.results(at_once, done)
+            self.ready.add(showing.results(in_order, done))
+            out += self.ready.release(decided_before(passed.frontier, passed.final_before, self.spec))
+        return out
+
+    def _changed(self, made: np.ndarray, unmade: np.ndarray, passed: Passed) -> tuple[np.ndarray, np.ndarray]:
+        """What is taken back, and what is said. A negation at the end is known to be when the window is over."""
+        if not self.spec.trailing:
+            return unmade, made
+        new, gone = self._ends(made), self._ends(unmade)
+        early = new >= passed.clock
+        self.told.remove(unmade[gone >= passed.clock])
+        self.told.add(made[early], new[early][:, None])
+        say = np.concatenate((made[~early], self.told.release(np.array([passed.next_clock], np.int64))))
+        return unmade[gone < passed.clock], say
+
+    def _decided(self, made: np.ndarray, unmade: np.ndarray, passed: Passed) -> np.ndarray:
+        """The results that nothing can undo any more."""
+        if not self.watches:
+            return made
+        self.final.remove(unmade)
+        times = [self._ends(made) if w.at is None else self.keys(made[:, w.at])[0] for w in self.watches]
+        self.final.add(made, np.stack(times, axis=1))
+        alone = len(passed.sources) == 1  # then what comes at its frontier stands behind all that is there
+        bounds = [
+            passed.final_before if alone and w.at is not None else min(passed.sources[i] for i in w.sources) for w in self.watches
+        ]
+        return self.final.release(np.array(bounds, np.int64))
+
+    def _ends(self, sequences: np.ndarray) -> np.ndarray:
+        return self.keys(sequences[:, 0])[0] + self.spec.within
+
+    # ---- state ----------------------------------------------------------------------------------------------------
+
+    def settle(self, rows: Rows, final: int, passed: Passed) -> list[list[np.ndarray]]:
+        """The first rows are final; events that no result can need any more are gone. Gives the columns of rows that are."""
+        full = self.spec.spill is not None and self.stored > self.spec.spill.room
+        purged = self._purge(passed, always=full)
+        events = self.open[:final]
+        there = np.flatnonzero(events >= 0)
+        first = self.kept.reservoir.count
+        self.kept.append(rows, there, rows.high, rows.low, _subs(rows))
+        self.number[events[there]] = first + np.arange(len(there))
+        gone = [rows.slice(0, final).take(np.flatnonzero(events < 0)).columns] if len(there) < final else []
+        self.open = self.open[final:]
+        self.waiting = Waiting(self.waiting.since[final:])
+        gone += self._forget(self._oldest(passed)) if purged else []
+        if self.spec.spill is not None:
+            self._spill(self.spec.spill)
+        return gone
+
+    def _oldest(self, passed: Passed) -> int:
+        """The time before which no event is needed."""
+        return END_OF_TIME if passed.frontier == END_OF_TIME else max(START_OF_TIME, passed.frontier - self.spec.within)
+
+    def _purge(self, passed: Passed, *, always: bool) -> bool:
+        if self.patience and not always and self._fresh * self.patience < self.events.live:
+            return False
+        self._fresh = 0
+        self.events.expire(self._oldest(passed))
+        if not self.longer or always or self._unseen * self.longer >= self.events.live:
+            self._unseen = 0
+            frontier = [min(passed.sources[i] for i in place.sources) for place in self.spec.places]
+            self.events.purge(np.array(frontier, np.int64), self._oldest(passed), self.frames.outside)
+        self.open[(self.open >= 0) & ~self.events.there[self.open]] = -1
+        return True
+
+    def _spill(self, spill: Spill) -> None:
+        """The oldest events leave memory, frame by frame, until there is room."""
+        while self.stored > spill.room and self.frames.next_stop is not None:
+            self.frames.stop = self.frames.next_stop
+            live = np.flatnonzero(self.events.there)
+            leave = live[(self.number[live] >= 0) & (self.number[live] < self.frames.stop)]
+            self.events.let_oldest_go(leave)
+            for held in (self.told, self.final):
+                held.rename(leave, as_id(self.number[leave]))
+
+    def _forget(self, oldest_time: int) -> list[list[np.ndarray]]:
+        """Rows of the reservoir whose events are gone."""
+        if len(self.frames):
+            gone = self.kept.drop_before(self.frames.first_from(oldest_time))
+            self.frames.forget()
+            if len(self.frames):
+                return gone
+            return gone + self._forget(oldest_time)
+        live = np.flatnonzero(self.events.there)
+        number = self.number[live]
+        live, number = live[number >= 0], number[number >= 0]
+        oldest = int(number.min()) if len(number) else self.kept.reservoir.count
+        gone = self.kept.drop_before(oldest)
+        if not self.kept.is_full or 2 * len(live) > self.kept.reservoir.count - self.kept.oldest:
+            return gone
+        needed = np.zeros(self.kept.reservoir.count - self.kept.oldest, np.bool_)
+        needed[number - self.kept.oldest] = True
+        order = np.argsort(number)
+        gone += self.kept.compact(needed)
+        self.number[live[order]] = self.kept.oldest + np.arange(len(live))
+        return gone
+
+    def dump(self) -> dict[str, Any]:
+        """The state, as arrays. Events are known by the place of their row: those of the reservoir first, then the open ones."""
+        out = {f"pattern.{k}": v for k, v in self.kept.dump().items()} | {"pattern.fresh": self._unseen}
+        out |= {"pattern.stop": self.frames.stop, "pattern.since": self.waiting.since, "pattern.furthest": self._furthest}
+        if self.spec.spill is not None:  # so that what was let go does not take up room again
+            first, here = max(self.kept.oldest, self.frames.stop), np.flatnonzero(self.events.there)
+            there = np.zeros(self.kept.reservoir.count - first, np.bool_)
+            there[self.number[here[self.number[here] >= 0]] - first] = True
+            out["pattern.there"] = np.packbits(np.concatenate((there, self.open >= 0)))
+        for name, held in (("told", self.told), ("final", self.final)):
+            out |= {f"pattern.{name}": self._places(held.sequences), f"pattern.{name}_until": held.until}
+        return out | {f"ready.{k}": v for k, v in self.ready.dump().items()}
+
+    def _places(self, events: np.ndarray) -> np.ndarray:
+        out = np.where(events < 0, as_id(events), self.number[np.maximum(events, 0)]) - self.kept.oldest
+        still_open = (events >= 0) & (self.number[np.maximum(events, 0)] < 0)
+        if still_open.any():
+            order = np.argsort(self.open)
+            found = order[np.searchsorted(self.open, events[still_open], sorter=order)]
+            out[still_open] = self.kept.reservoir.count - self.kept.oldest + found
+        return out
+
+    def load(self, state: dict[str, Any], ready: dict[str, Any], zone: Rows) -> None:
+        """What was dumped, after the tables and the zone are there."""
+        fresh, self.frames.stop, self._furthest = (state.pop(name) for name in ("fresh", "stop", "furthest"))
+        self.waiting = Waiting(state.pop("since"))
+        parts = {name: (state.pop(name), state.pop(f"{name}_until")) for name in ("told", "final")}
+        flags = state.pop("there", None)
+        self.kept.load(state)
+        self.ready = Ready.load(ready)
+        first = max(self.kept.oldest, self.frames.stop)
+        kept = _as_rows(*self.kept.rows(first))
+        wanted = np.ones(len(kept) + len(zone), np.uint8) if flags is None else np.unpackbits(flags, count=len(kept) + len(zone))
+        there = np.flatnonzero(wanted[: len(kept)])
+        events = np.full(len(kept), -1, np.int64)
+        events[there] = self._add(kept, there)
+        self.events.link(events[there])  # before more are added: making room links all that are there again
+        self.number[events[there]] = first + there
+        self.open = np.full(len(zone), -1, np.int64)
+        if self.spec.slack is None:
+            there = np.flatnonzero(wanted[len(kept) :])
+            self.open[there] = self._add(zone, there)
+            self.events.link(self.open[there])
+        events = np.concatenate((as_id(np.arange(self.kept.oldest, first)), events, self.open))
+        self._fresh, self._unseen = 0, fresh
+        for name, (places, until) in parts.items():
+            setattr(self, name, Held(events[places].reshape(places.shape), until))
+
+
+def decided_before(frontier: int, final_before: int, spec: Sequencing) -> int:
+    """Results before this time are decided, in every bucket: a negation at the end keeps them open as long as their window."""
+    if not spec.trailing:
+        return final_before
+    return frontier if frontier == END_OF_TIME else frontier - spec.within
+
+
+def _subs(rows: Rows) -> np.ndarray:
+    return np.zeros(len(rows), np.int64) if rows.sub is None else rows.sub
+
+
+def _as_rows(ts: np.ndarray, columns: list[np.ndarray]) -> Rows:
+    from headrace.state.rows import Rows
+
+    *own, high, low, sub = columns
+    return Rows(ts, high, low, own, sub)

@@ -1,0 +1,1 @@
+"""Windows that aggregate: for every event, or when they are looked at."""

@@ -1,0 +1,199 @@
+"""Lives of keys: each has a number of its own, so a key that starts anew, under KEEP or in a new window, has empty tallies.
+
+A life is named by its key and the time of its first row, so a late row that joins two lives, or begins one earlier, simply gives
+the open rows other numbers. When a life is over its number is forgotten with all that was kept for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace.aggregates.tally import DistinctTally
+from headrace.kernels.windows.lives import starts
+from headrace.plan.time import START_OF_TIME
+from headrace.program.stage import Stage
+from headrace.steps.windows.looks import CLOCK_PLACE, Looks
+
+if TYPE_CHECKING:
+    from headrace.aggregates.tally import TallyState
+    from headrace.state.reservoir import Run
+    from headrace.state.rows import Rows
+    from headrace.state.tables import KeyTable
+    from headrace.steps.windows.looks import Ask
+    from headrace.steps.windows.windows import Rings
+
+_SPREAD = (np.uint64(0x9FB21C651E98DF25), np.uint64(0xD6E8FEB86659FD93))
+
+
+@dataclass(slots=True)
+class Lives:
+    """The lives of the keys of one table, and the numbers they have in another."""
+
+    stage: Stage
+    index: int  # the table of lives
+    base: int  # the table of keys
+    pairs: tuple[int, ...]  # tables of (life, value) pairs
+    tables: list[KeyTable]
+    keep: int
+    last: np.ndarray  # per key: its last final row
+    start: np.ndarray  # per key: when its life began
+    seen: np.ndarray  # per life: its last final row
+    began: np.ndarray  # per life: the time of its first row
+    key: np.ndarray  # per life: whose it is
+    owners: dict[int, np.ndarray]  # per table of pairs: the life of each pair
+
+    def grow(self) -> None:
+        """Make room for keys and lives."""
+        self.last = _room(self.last, self.tables[self.base].capacity, START_OF_TIME)
+        self.start = _room(self.start, self.tables[self.base].capacity, START_OF_TIME)
+        for name, fill in (("seen", START_OF_TIME), ("began", START_OF_TIME), ("key", -1)):
+            setattr(self, name, _room(getattr(self, name), self.tables[self.index].capacity, fill))
+        for pair in self.pairs:
+            self.owners[pair] = _room(self.owners[pair], self.tables[pair].capacity, -1)
+
+    def assign(self, rows: Rows) -> None:
+        """Number the lives of the open rows, in order, from where the final rows left their keys."""
+        self.grow()
+        columns = rows.columns
+        keys = columns[self.base]
+        begun, first = self._begun(rows)
+        columns[self.index] = self._number(self.index, self.base, keys, begun)
+        self.grow()
+        self.began[columns[self.index]], self.key[columns[self.index]] = first, keys
+        for pair in self.pairs:
+            base = self.stage.tables[pair].base
+            assert base is not None
+            columns[pair] = self._number(pair, base, columns[base], begun)
+            self.grow()
+            self.owners[pair][columns[pair]] = columns[self.index]
+
+    def _begun(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """For every row, what names its life, and when that began."""
+        keys = rows.columns[self.base]
+        last, start = self.last[keys].copy(), self.start[keys].copy()
+        begun = np.empty(len(keys), np.int64)
+        starts(rows.ts, keys, self.keep, self.last, self.start, begun)
+        self.last[keys], self.start[keys] = last, start
+        return begun, begun
+
+    def _number(self, table: int, base: int, keys: np.ndarray, begun: np.ndarray) -> np.ndarray:
+        names = self.tables[base]
+        salt = begun.view(np.uint64)
+        high, low = (k[keys] ^ (salt * c) for k, c in zip((names.high, names.low), _SPREAD, strict=True))
+        return self.tables[table].number(high, low)
+
+    def settle(self, rows: Rows) -> None:
+        """These rows are final."""
+        keys = rows.columns[self.base]
+        starts(rows.ts, keys, self.keep, self.last, self.start, np.empty(len(rows), np.int64))
+        np.maximum.at(self.seen, rows.columns[self.index], rows.ts)
+
+    def ended(self, frontier: int) -> np.ndarray:
+        """Which lives are over, whatever comes."""
+        return self.seen[: self.tables[self.index].count] < frontier - self.keep
+
+    def silent(self, frontier: int) -> np.ndarray:
+        """Which keys can be forgotten once no row holds them."""
+        return self.last[: self.tables[self.base].count] < frontier - self.keep
+
+    def looks(self, rows: Run, ask: Ask) -> Looks:
+        """`[SESSION gap]`: lives that are over when the clock has passed their last row by so much."""
+        last = self.seen.copy()
+        at = np.zeros(len(last), np.int64)
+        lives = rows.columns[self.index]
+        np.maximum.at(last, lives, rows.ts)
+        at[lives] = np.arange(1, len(lives) + 1)  # later rows win: assignment goes in order
+        over = last + self.keep
+        there = self.tables[self.index].live[: len(last)] & (last > START_OF_TIME)
+        found = np.flatnonzero(there & (over >= ask.start) & (over < ask.stop))
+        found = found[np.lexsort((at[found], over[found]))]
+        return self._looks(found, over[found], at[found])
+
+    def _looks(self, lives: np.ndarray, time: np.ndarray, entered: np.ndarray, *place: np.ndarray) -> Looks:
+        n = len(lives)
+        high, low = place or (np.full(n, CLOCK_PLACE, np.int64), np.zeros(n, np.int64))
+        none = np.zeros(n, np.int64)
+        return Looks(
+            time, lives.astype(np.int32), entered, none, high, low, none, self.began[lives], self.key[lives].astype(np.int32)
+        )
+
+    def purge(
+        self,
+        frontier: int,
+        zone: list[np.ndarray],
+        tallies: list[TallyState],
+        rings: dict[int, Rings],
+        touched: list[list[np.ndarray]],
+    ) -> None:
+        """Forget the lives that are over, and keys that no row holds and that have none."""
+        over = self._unused(self.index, zone) & self.ended(frontier)
+        gone = np.flatnonzero(over).astype(np.int32)
+        for spec, tally in zip(self.stage.tallies, tallies, strict=True):
+            if spec.group == self.index:
+                tally.reset(gone)
+        for ring in rings.values():
+            if ring.partitions == self.index:
+                ring.total[gone] = 0
+        self._forget(self.index, gone, touched)
+        self.seen[gone] = START_OF_TIME
+        for pair in self.pairs:
+            self._purge_pairs(pair, over, zone, tallies, touched)
+        base = self.tables[self.base]
+        silent = base.live[: base.count] & (base.references[: base.count] == 0)
+        silent &= self.silent(frontier)
+        keys = np.flatnonzero(silent).astype(np.int32)
+        self._forget(self.base, keys, touched)
+        self.last[keys] = START_OF_TIME
+
+    def _purge_pairs(
+        self, pair: int, over: np.ndarray, zone: list[np.ndarray], tallies: list[TallyState], touched: list[list[np.ndarray]]
+    ) -> None:
+        owners = self.owners[pair][: self.tables[pair].count]
+        lost = self._unused(pair, zone) & over[owners]
+        gone = np.flatnonzero(lost).astype(np.int32)
+        for tally in tallies:
+            if isinstance(tally, DistinctTally) and tally.pairs == pair:
+                tally.pair_counts[gone] = 0
+        self._forget(pair, gone, touched)
+        base = self.stage.tables[pair].base
+        assert base is not None
+        names = self.tables[base]
+        free = np.flatnonzero(names.live[: names.count] & (names.references[: names.count] == 0)).astype(np.int32)
+        self._forget(base, free, touched)
+
+    def _unused(self, table: int, zone: list[np.ndarray]) -> np.ndarray:
+        numbers = self.tables[table]
+        unused = numbers.live[: numbers.count].copy()
+        unused[zone[table]] = False
+        return unused
+
+    def _forget(self, table: int, numbers: np.ndarray, touched: list[list[np.ndarray]]) -> None:
+        self.tables[table].forget(numbers)
+        touched[table].append(numbers)
+
+    def dump(self, table: int, start: int, stop: int) -> dict[str, Any]:
+        """What belongs to a range of numbers of one of the tables."""
+        if table == self.base:
+            return {f"life{self.index}.last": self.last[start:stop], f"life{self.index}.start": self.start[start:stop]}
+        if table == self.index:
+            return {f"life{self.index}.{name}": getattr(self, name)[start:stop] for name in ("seen", "began", "key")}
+        return {f"life{self.index}.owner": self.owners[table][start:stop]} if table in self.owners else {}
+
+    def load(self, table: int, start: int, stop: int, page: dict[str, Any]) -> None:
+        """Put it back."""
+        name = f"life{self.index}."
+        if table == self.base:
+            self.last[start:stop], self.start[start:stop] = page[name + "last"], page[name + "start"]
+        elif table == self.index:
+            for part in ("seen", "began", "key"):
+                getattr(self, part)[start:stop] = page[name + part]
+        elif table in self.owners:
+            self.owners[table][start:stop] = page[name + "owner"]
+
+
+def _room(array: np.ndarray, size: int, fill: int) -> np.ndarray:
+    more = size - len(array)
+    return array if more <= 0 else np.concatenate((array, np.full(more, fill, array.dtype)))

@@ -1,0 +1,273 @@
+"""Windows that are looked at by the clock: what to look at in a batch, and what of it to say.
+
+A look at time u is final once the frontier has passed u. Under CHANGES it is said as soon as the clock (the largest time seen)
+has passed u, and corrected when a late row changes it: what was said is read again from the rows as they were, and compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.aggregates.metrics import MetricColumn, metric_column, to_arrow
+from headrace.changes.changes import Changes
+from headrace.plan.arrow import arrow_type
+from headrace.plan.nodes import BOUNDS
+from headrace.plan.query import Emit
+from headrace.plan.time import END_OF_TIME
+from headrace.plan.windows import (
+    ONCE,
+    EveryField,
+    EveryInstant,
+    EveryTime,
+    FieldWindow,
+    LookedAt,
+    OnClose,
+    RangeWindow,
+    RowsWindow,
+    SpanWindow,
+)
+from headrace.steps.windows.looks import CLOCK_PLACE, Ask, Looks
+
+if TYPE_CHECKING:
+    from headrace.aggregates.tally import Reading
+    from headrace.program.stage import Report, Stage
+    from headrace.runtime.zone import Zone
+    from headrace.state.tables import KeyTable
+    from headrace.steps.windows.evaluate import Asks, Evaluator
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """The frontier and the clock, before a batch and after it."""
+
+    frontier: int
+    clock: int
+    next_frontier: int
+    next_clock: int
+
+
+@dataclass(slots=True)
+class Said:
+    """What a report says at some looks."""
+
+    looks: Looks
+    metrics: list[MetricColumn]
+
+    def append(self, other: Said) -> Said:
+        """Both, the other last."""
+        if not len(self.looks) or not len(other.looks):
+            return other if not len(self.looks) else self
+        return Said(self.looks.append(other.looks), [a.append(b) for a, b in zip(self.metrics, other.metrics, strict=True)])
+
+
+class Reporting:
+    """The reports of one stage in one bucket, through one batch."""
+
+    def __init__(self, stage: Stage, tables: list[KeyTable], evaluator: Evaluator, times: Times) -> None:
+        """Before anything has moved."""
+        self.stage, self.tables, self.evaluator, self.times = stage, tables, evaluator, times
+        self.changed: list[tuple[int, np.ndarray | None] | None] = [None for _ in stage.reports]  # since when, and which keys
+        self._heard: list[list[Said]] = []  # what was said before, what is final, what is still open
+
+    def note(self, old: Zone, new: Zone, removed: np.ndarray, is_new: np.ndarray) -> Asks:
+        """Find what the rows of this batch may change. Gives what must be read again as it was."""
+        fresh, gone = np.flatnonzero(is_new), np.flatnonzero(removed)
+        firsts = [int(z.rows.ts[i[0]]) for z, i in ((new, fresh), (old, gone)) if len(i)]
+        self.same = min([len(old), *(int(i[0]) for i in (fresh, gone) if len(i))])
+        first = self.evaluator.next_row
+        out: list[list[Ask]] = []
+        for i, report in enumerate(self.stage.reports):
+            if report.emit is not Emit.CHANGES or not firsts:
+                out.append([])
+                continue
+            only: np.ndarray | None = None
+            group = self.stage.tallies[report.presence].group
+            table = group if not report.by_rows else self.stage.tables[group].base if report.closed_by_rows else report.partition
+            if table is not None:
+                only = np.zeros(self.tables[table].capacity, np.bool_)
+                only[new.rows.columns[table][fresh]] = True
+                only[old.rows.columns[table][gone]] = True
+            if report.by_rows:
+                only = None if self._shared(report) else only
+                self.changed[i] = (first + self.same, only)
+                out.append(_asks((first + self.same, first + len(old), only)))
+            elif min(firsts) < self.times.clock:
+                # A window of rows can change with rows of other groups, one of a life with rows of others of its key.
+                only = only if isinstance(_window(self.stage, report), RangeWindow) and _alone(report) else None
+                since = max(min(firsts), self.times.frontier)
+                self.changed[i] = (since, only)
+                out.append(_asks((since, self.times.clock, only)))
+            else:
+                out.append([])
+        return out
+
+    def _shared(self, report: Report) -> bool:
+        """Whether rows of one partition change what is in the window of another."""
+        program = self.stage.windows[self.stage.tallies[report.presence].window]
+        if report.closed_by_rows:
+            return False
+        counts = isinstance(program.window, RowsWindow) and program.partitions is None
+        return counts or isinstance(program.window, FieldWindow)
+
+    def rows(self, first: int, final: int, rows: int) -> None:
+        """The rows of the zone: the number of the first, how many are final now, and how many there are."""
+        self._first, self._final, self._rows = first, first + final, first + rows
+
+    def final_asks(self) -> Asks:
+        """The looks that the frontier passes in this batch; the pass before was over what had been said."""
+        self._hear()
+        t = self.times
+        return [
+            self._rows_asks(i, r, self._first, self._final) or self._at_end(r)
+            if r.by_rows
+            else self._between(i, r, t.frontier, t.next_frontier)
+            for i, r in enumerate(self.stage.reports)
+        ]
+
+    def open_asks(self) -> Asks:
+        """The looks that the clock has passed, but not the frontier; the pass before was over the final ones."""
+        self._hear()
+        t = self.times
+        out: list[list[Ask]] = []
+        for i, report in enumerate(self.stage.reports):
+            if report.emit is not Emit.CHANGES:
+                out.append([])
+            elif report.by_rows:
+                out.append(self._rows_asks(i, report, self._final, self._rows))
+            else:
+                out.append(self._between(i, report, t.next_frontier, t.next_clock))
+        return out
+
+    def _between(self, index: int, report: Report, start: int, stop: int) -> list[Ask]:
+        """Under FINAL all looks; under CHANGES those that may have changed, and all that are new."""
+        if report.emit is not Emit.CHANGES:
+            return _asks((start, stop, None))
+        since, only = self.changed[index] or (stop, None)
+        clock = self.times.clock
+        return _asks((max(start, since), min(stop, clock), only), (max(start, clock), stop, None))
+
+    def _rows_asks(self, index: int, report: Report, start: int, stop: int) -> list[Ask]:
+        """The same for looks that rows let happen."""
+        if report.emit is not Emit.CHANGES:
+            return _asks((start, stop, None))
+        since, only = self.changed[index] or (stop, None)
+        return _asks((max(start, since), stop, only))
+
+    def _at_end(self, report: Report) -> list[Ask]:
+        """The end of the input is one more look, also if no row lets it happen."""
+        ends = self.times.next_frontier == END_OF_TIME > self.times.frontier and isinstance(report.trigger, EveryField | OnClose)
+        return [Ask(self._final, self._final)] if ends else []
+
+    def drain(self, last_row: int, end: int) -> int:
+        """At the end of the input, the time up to which some window may still hold a row; `end` is how far time was."""
+        reach = 0
+        for report in self.stage.reports:
+            window = _window(self.stage, report)
+            if isinstance(window, RangeWindow) and isinstance(report.trigger, EveryTime):
+                reach = max(reach, window.size + window.lag + min(report.trigger.every, ONCE // 4))
+        return end if reach == 0 else max(last_row, end) + reach
+
+    def _hear(self) -> None:
+        """Remember what the reports say at the looks of the last pass."""
+        heard = zip(self.stage.reports, self.evaluator.looks, self.evaluator.reported, strict=True)
+        self._heard.append([self._said(report, looks, readings) for report, looks, readings in heard])
+
+    def _said(self, report: Report, looks: Looks, readings: dict[int, Reading]) -> Said:
+        if not len(looks):
+            return Said(looks, [])
+        metrics = [metric_column(self.stage, m, readings) for m in report.metrics]
+        # A row that came at an instant may not be in a window that lags; a window that has ended may hold only rows that WHERE
+        # drops; and nothing may have come or gone.
+        of = (report.presence,) if isinstance(report.trigger, EveryInstant | OnClose) else report.moved
+        if not of:
+            return Said(looks, metrics)
+        there = np.flatnonzero(sum(readings[tally]["value"] for tally in of) > 0)
+        return Said(looks.take(there), [m.take(there) for m in metrics])
+
+    def emit(self) -> list[tuple[str, Changes]]:
+        """The changes of every report, after the pass over open looks."""
+        self._hear()
+        out = []
+        for report, old, early, late in zip(self.stage.reports, *self._heard, strict=True):
+            now = early.append(late)
+            take_back, say = _differences(old, now)
+            out += self._changes(report, old, take_back, -1) + self._changes(report, now, say, 1)
+        return out
+
+    def _changes(self, report: Report, said: Said, chosen: np.ndarray, sign: int) -> list[tuple[str, Changes]]:
+        if not len(chosen):
+            return []
+        looks, metrics = said.looks, said.metrics
+        if len(chosen) < len(looks):
+            looks, metrics = looks.take(chosen), [m.take(chosen) for m in metrics]
+        columns = [to_arrow(self.stage, m, c, self.tables) for m, c in zip(report.metrics, metrics, strict=True)]
+        ends = _bounds(_window(self.stage, report), looks)[2 - report.ends :]
+        after = report.trigger.shown if isinstance(report.trigger, EveryTime) else 0
+        columns[report.bounds : report.bounds] = [pa.array(end + after).view(arrow_type("TIMESTAMP")) for end in ends]
+        names = [m.name for m in report.metrics]
+        names[report.bounds : report.bounds] = [f.name for f in BOUNDS[2 - report.ends :]]
+        batch = pa.RecordBatch.from_arrays(columns, names)
+        n = len(chosen)
+        high = np.full(n, CLOCK_PLACE, np.int64) if looks.high is None else looks.high
+        low = np.zeros(n, np.int64) if looks.low is None else looks.low
+        sub = self._sub(report, looks)
+        return [(report.query, Changes(np.full(n, sign, np.int8), looks.time, high, low, batch, sub))]
+
+    def _sub(self, report: Report, looks: Looks) -> np.ndarray:
+        """Groups of one look stand in the order of their hashes: no order means more, and this one is always the same."""
+        table = self.stage.tallies[report.presence].group
+        base = self.stage.tables[table].base
+        names = self.tables[table].low[looks.key] if looks.base is None or base is None else self.tables[base].low[looks.base]
+        place = names >> np.uint64(1)
+        if looks.mark is not None:
+            place = (place + looks.mark.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) & np.uint64(2**63 - 1)
+        return place.view(np.int64)
+
+
+def _bounds(window: LookedAt, looks: Looks) -> tuple[np.ndarray, np.ndarray]:
+    """Where the windows begin and end."""
+    match window:
+        case RangeWindow(size=size, lag=lag):
+            return looks.time - lag - size, looks.time - lag
+        case SpanWindow(start=start, stop=stop):
+            return np.full(len(looks), start), looks.time if stop is None else np.full(len(looks), stop)
+    return looks.begin if looks.begin is not None else looks.time, looks.time
+
+
+def _alone(report: Report) -> bool:
+    """Whether what is said of a group depends on rows of that group alone."""
+    return not isinstance(report.trigger, EveryInstant) or report.trigger.rows is None
+
+
+def _asks(*parts: tuple[int, int, np.ndarray | None]) -> list[Ask]:
+    return [Ask(start, stop, only) for start, stop, only in parts if start < stop]
+
+
+def _window(stage: Stage, report: Report) -> LookedAt:
+    return stage.windows[stage.tallies[report.presence].window].window
+
+
+def _differences(old: Said, now: Said) -> tuple[np.ndarray, np.ndarray]:
+    """Which of the old to take back, and which of the new to say: all that is not the same to the bit in both."""
+    n, m = len(old.looks), len(now.looks)
+    if n == 0 or m == 0:
+        return np.arange(n), np.arange(m)
+    both = old.looks.append(now.looks)
+    keys = [k for k in (both.key, both.mark, both.low, both.high, both.time) if k is not None]
+    order = np.lexsort(keys)
+    same = np.ones(len(order) - 1, np.bool_)
+    for k in keys:
+        same &= k[order[1:]] == k[order[:-1]]
+    pair = np.flatnonzero(same)
+    a, b = order[pair], order[pair + 1] - n  # stable: the old one stands first
+    differs = np.zeros(len(pair), np.bool_)
+    for was, is_ in zip(old.metrics, now.metrics, strict=True):
+        differs |= was.take(a).differs(is_.take(b))
+    keep_old, keep_now = np.ones(n, np.bool_), np.ones(m, np.bool_)
+    keep_old[a[~differs]] = False
+    keep_now[b[~differs]] = False
+    return np.flatnonzero(keep_old), np.flatnonzero(keep_now)

@@ -1,0 +1,169 @@
+"""Windows as moves: which rows of the stage enter and leave when its events are evaluated in order.
+
+A window holds no rows itself. Each of its edges is a place in the reservoir; edges at one distance from now are one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace.aggregates.moves import Moves
+from headrace.aggregates.tally import grown
+from headrace.kernels.windows import rings
+from headrace.plan.windows import RangeWindow, RowsWindow, SpanWindow, UnboundedWindow, UntilWindow
+
+if TYPE_CHECKING:
+    from headrace.program.stage import Stage
+    from headrace.state.reservoir import Run
+
+
+def edges_of(stage: Stage) -> tuple[int, ...]:
+    """The distances from now at which rows enter or leave some window; rows enter at 0 by themselves.
+
+    Windows that share slices lose no rows, but the longest of all says until when a row holds its keys.
+    """
+    moving, offsets, longest = moving_windows(stage), set(), 0
+    for i, program in enumerate(stage.windows):
+        if isinstance(program.window, RangeWindow):
+            edges = {program.window.lag, program.window.lag + program.window.size}
+            longest = max(longest, *edges)
+            offsets |= edges if i in moving else set()
+    return tuple(sorted((offsets | {longest}) - {0}))
+
+
+def moving_windows(stage: Stage) -> set[int]:
+    """The windows that rows enter and leave one by one: some tally of theirs is not kept by slices."""
+    sliced = stage.sliced
+    only = {t.window for i, t in enumerate(stage.tallies) if i in sliced}
+    return set(range(len(stage.windows))) - only | {t.window for i, t in enumerate(stage.tallies) if i not in sliced}
+
+
+def _counting(n: int) -> np.ndarray:
+    return np.arange(1, n + 1, dtype=np.int64)
+
+
+def _none(events: Run) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+    empty = np.empty(0, np.int64)
+    return [c[:0] for c in events.columns], empty, np.zeros(len(events.ts), np.int64)
+
+
+def _entered(events: Run, peers: bool) -> np.ndarray:
+    """How many rows have entered when each is evaluated: those up to it, or all of its time, which are then all there."""
+    return events.ts.searchsorted(events.ts, side="right") if peers else _counting(len(events.ts))
+
+
+def range_moves(window: RangeWindow, events: Run, edges: dict[int, Run]) -> Moves:
+    """`[RANGE size LAG lag]`: rows enter at distance lag and leave at distance lag + size."""
+    if window.lag == 0:
+        enter, enter_row, enter_end = events.columns, events.numbers, _entered(events, window.peers)
+    else:
+        edge = edges[window.lag]
+        enter, enter_row = edge.columns, edge.numbers
+        enter_end = edge.ts.searchsorted(events.ts - window.lag, side="right")
+    edge = edges[window.lag + window.size]
+    leave_end = edge.ts.searchsorted(events.ts - (window.lag + window.size), side="right")
+    return Moves(enter, enter_row, enter_end, edge.columns, edge.numbers, leave_end)
+
+
+def rows_moves(events: Run, left: Run, size: int) -> Moves:
+    """`[ROWS n]`: when a row enters, the one n places before it leaves. `left` holds those."""
+    leave_end = np.clip(events.numbers + 1 - size - left.first, 0, len(left.ts))
+    return Moves(events.columns, events.numbers, _counting(len(events.ts)), left.columns, left.numbers, leave_end)
+
+
+def span_moves(window: SpanWindow, events: Run) -> Moves:
+    """`[LANDMARK FROM ..]`, `[FIXED FROM .. TO ..]`: rows of that time enter and stay."""
+    first = int(events.ts.searchsorted(window.start, side="right"))
+    last = len(events.ts) if window.stop is None else int(events.ts.searchsorted(window.stop, side="right"))
+    _, leave_row, leave_end = _none(events)
+    columns = [c[first:last] for c in events.columns]
+    enter_end = np.clip(_counting(len(events.ts)) - first, 0, max(0, last - first))
+    return Moves(columns, events.numbers[first:last], enter_end, [c[:0] for c in events.columns], leave_row, leave_end)
+
+
+def until_moves(window: UntilWindow, events: Run, gone: Run | None) -> Moves:
+    """`[LANDMARK TO ..]`: rows up to that time enter; once it has passed, all of them leave, the oldest first."""
+    last = int(events.ts.searchsorted(window.stop, side="right"))
+    enter_end = np.minimum(_counting(len(events.ts)), last)
+    left = [c[:0] for c in events.columns] if gone is None else gone.columns
+    leave_row = np.empty(0, np.int64) if gone is None else gone.numbers
+    none = np.zeros(len(events.ts), np.int64)
+    return Moves([c[:last] for c in events.columns], events.numbers[:last], enter_end, left, leave_row, none)
+
+
+def unbounded_moves(window: UnboundedWindow, events: Run) -> Moves:
+    """`[UNBOUNDED]`: rows enter and stay."""
+    leave, leave_row, leave_end = _none(events)
+    return Moves(events.columns, events.numbers, _entered(events, window.peers), leave, leave_row, leave_end)
+
+
+@dataclass(slots=True)
+class Rings:
+    """`[ROWS n PARTITIONED BY ..]`: the last n rows of every partition, slot by slot."""
+
+    size: int
+    partitions: int  # the table that numbers them
+    total: np.ndarray
+    owner: np.ndarray
+    rows: np.ndarray
+    columns: list[np.ndarray]
+
+    @staticmethod
+    def empty(window: RowsWindow, partitions: int, types: tuple[type, ...]) -> Rings:
+        """No rows."""
+        none = np.zeros(0, np.int64)
+        return Rings(window.rows, partitions, none, none, none, [np.zeros(0, t) for t in types])
+
+    def grow(self, partitions: int) -> None:
+        """Make room for partitions."""
+        self.total = grown(self.total, partitions)
+        slots = len(self.total) * self.size
+        more = slots - len(self.owner)
+        if more > 0:
+            self.owner = np.concatenate((self.owner, np.full(more, -1, np.int64)))
+            self.rows = grown(self.rows, slots)
+            self.columns = [grown(c, slots) for c in self.columns]
+
+    def moves(self, events: Run, *, commit: bool) -> Moves:
+        """Rows enter; each pushes out the oldest of a full partition. Without `commit` nothing is remembered."""
+        partition = events.columns[self.partitions]
+        n, base = len(partition), len(self.owner)
+        slot, out = np.empty(n, np.int64), np.empty(n, np.int64)
+        touched = None if commit else np.unique(partition)
+        before = None if touched is None else self.total[touched].copy()
+        rings.push_out(partition, self.size, self.total, self.owner, base, slot, out)
+        self.owner[slot] = -1
+        leaving = out[out >= 0]
+        old = leaving < base
+        from_slot, from_event = np.where(old, leaving, 0), np.where(old, 0, leaving - base)
+
+        def pick(ring: np.ndarray, fresh: np.ndarray) -> np.ndarray:
+            return np.where(old, ring[from_slot], fresh[from_event]) if len(leaving) else fresh[:0]
+
+        leave = [pick(r, c) for r, c in zip(self.columns, events.columns, strict=True)]
+        moves = Moves(
+            events.columns, events.numbers, _counting(n),
+            leave, pick(self.rows, events.numbers), np.cumsum(out >= 0),
+        )  # fmt: skip
+        if touched is None:
+            self.rows[slot] = events.numbers  # later rows of a slot win: assignment goes in order
+            for ring, column in zip(self.columns, events.columns, strict=True):
+                ring[slot] = column
+        else:
+            self.total[touched] = before
+        return moves
+
+    def dump(self, start: int, stop: int) -> dict[str, Any]:
+        """A range of partitions."""
+        a, b = start * self.size, stop * self.size
+        return {"total": self.total[start:stop], "rows": self.rows[a:b], **{f"r{i}": c[a:b] for i, c in enumerate(self.columns)}}
+
+    def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
+        """A range of partitions."""
+        a, b = start * self.size, stop * self.size
+        self.total[start:stop], self.rows[a:b] = state["total"], state["rows"]
+        for i, column in enumerate(self.columns):
+            column[a:b] = state[f"r{i}"]
