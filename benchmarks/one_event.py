@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from rich.table import Table
 
+from headrace.changes.keys import Keys
 from headrace.plan.arrow import arrow_type
 from headrace.runtime.clock import Header, Segment
 from headrace.runtime.processor import Arrivals, TaskProcessor
@@ -56,7 +57,7 @@ class Feed:
         inputs = self.inputs.take(pa.array(np.arange(start, stop)))
         low = np.arange(start, stop, dtype=np.int64)
         none = np.zeros(n, np.bool_)
-        return header, Arrivals(self.at[start:stop].copy(), np.zeros(n, np.int64), low, np.zeros(n, np.int32), none, inputs)
+        return header, Arrivals(Keys(self.at[start:stop].copy(), np.zeros(n, np.int64), low), np.zeros(n, np.int32), none, inputs)
 
 
 def main(options: argparse.Namespace) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.changes.changes import Changes
+from headrace.changes.keys import Keys
 from headrace.exchange.cells import batch_of, read_cell, write_cells
 from headrace.exchange.pack import Placed
 from headrace.generate import events
@@ -78,7 +79,7 @@ class Feed:
         typed = batch_of([c.cast(arrow_type(i.type)) for c, i in zip(inputs.columns, stage.inputs, strict=True)], rows.num_rows)
         n, ts = rows.num_rows, rows.column("at").cast(pa.int64()).to_numpy()
         none = np.zeros(n, np.int64)
-        placed = Placed(ts, none, np.arange(n), none.astype(np.int32), none[:1], [(0, 0)], 0)
+        placed = Placed(Keys(ts, none, np.arange(n)), none.astype(np.int32), none[:1], [(0, 0)], 0)
         shape, (cell,) = write_cells(stage, typed, (), placed, none.astype(np.bool_), 1)
         every = read_cell(stage, shape, [Segment(0, (0, 0), 0, n, source)], bytes(cell), 0)
         return [every.take(np.array([i])) for i in range(n)]

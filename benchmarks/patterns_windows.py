@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 from rich.table import Table
 
+from headrace.changes.keys import Keys
 from headrace.exchange.cells import batch_of, read_cell, write_cells
 from headrace.exchange.pack import Placed, segments_of
 from headrace.plan.arrow import arrow_type
@@ -159,7 +160,7 @@ def place(rows: pa.RecordBatch, start: int, disorder: Disorder) -> tuple[Placed,
     n = rows.num_rows
     none = np.zeros(n, np.int64)
     ts = rows.column("at").cast(pa.int64()).to_numpy()
-    placed = Placed(ts, none, np.arange(start, start + n), none.astype(np.int32), none[:1], [(0, start)], 0)
+    placed = Placed(Keys(ts, none, np.arange(start, start + n)), none.astype(np.int32), none[:1], [(0, start)], 0)
     return placed, *segments_of(placed, disorder)
 
 

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from headrace.changes.text import cell_text, instant, json_text
 from headrace.cli.run.rows import JsonLines, Tables, row_printer
+from headrace.runs.text import cell_text, instant, json_text
 
 
 @pytest.mark.parametrize(

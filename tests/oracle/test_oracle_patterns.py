@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pattern_brute import Ev, Spec, matches
 
 from headrace.oracle.evaluate import results
-from headrace.oracle.ties import choice_place, row_place
+from headrace.oracle.ties import HALF, choice_key
 from headrace.plan.aggregates import Aggregate, function
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Merge, Project, Scan, WindowAggregate
@@ -354,17 +354,19 @@ def test_the_key_of_a_result_is_that_of_its_last_event_and_tells_the_others_apar
     node = node_of(seq("a A, b B, c C"), within=100)
     found = results(node, rows_of(evs("A1 A2 B3 B4 C5")))
     assert [key[:3] for key, _ in found] == [(5, 2 << 50, 0)] * 4
-    assert len({key[3] for key, _ in found}) == 4
+    assert len({key[3:] for key, _ in found}) == 4
     (one,) = results(node, rows_of(evs("A1 B3 C5")))
-    assert one[0][3] == choice_place([(1, 0, 0), (3, 1 << 50, 0), (5, 2 << 50, 0)])
+    assert one[0] == choice_key([(1, 0, 0), (3, 1 << 50, 0), (5, 2 << 50, 0)])
 
 
 def test_the_place_of_a_choice():
-    assert choice_place([(5, 0, 0)]) == 0
-    assert choice_place([(5, 0, 0, 77)]) == 77
-    assert choice_place([(1, 0, 0), (5, 0, 0)]) == row_place((1, 0, 0))
-    three = [choice_place(keys) for keys in ([(1, 0, 0), (2, 0, 0), (5, 0, 0)], [(2, 0, 0), (1, 0, 0), (5, 0, 0)])]
-    assert three[0] != three[1]
+    """It stands right behind its last event, in the order of the first, then of the second."""
+    assert choice_key([(5, 0, 0)]) == (5, 0, 0)
+    assert choice_key([(5, 0, 0, 77)]) == (5, 0, 0, 77)
+    assert choice_key([(1, 0, 2), (5, 0, 0, 77)]) == (5, 0, 0, 77, HALF + 1, HALF, HALF + 2)
+    choices = [[(1, 0, 0), (3, 0, 0), (5, 0, 0)], [(1, 0, 0), (4, 0, 0), (5, 0, 0)], [(2, 0, 0), (3, 0, 0), (5, 0, 0)]]
+    keys = [(5, 0, 0), *map(choice_key, choices), (5, 0, 1)]
+    assert keys == sorted(keys)
 
 
 def test_a_pattern_of_one_event_keeps_its_place():

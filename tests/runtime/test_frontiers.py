@@ -11,6 +11,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.changes.keys import Keys
 from headrace.exchange.pack import Placed, segments_of
 from headrace.kernels.keys.segments import NO_PROMISE
 from headrace.oracle.admission import Admission, Arrival, Batch
@@ -47,7 +48,9 @@ def placed(batch: list[Came], cuts: set[int], low: int, now: int) -> Placed:
     high, numbers = np.array([p for _, _, p in batch], np.int64), np.arange(low, low + len(batch), dtype=np.int64)
     promise = np.array([t if promised else NO_PROMISE for t, promised, _ in batch], np.int64)
     ts = np.array([0 if promised else t for t, promised, _ in batch], np.int64)
-    return Placed(ts, high, numbers, np.array(segment, np.int32), np.array(partitions, np.int64), places, now, True, promise)
+    return Placed(
+        Keys(ts, high, numbers), np.array(segment, np.int32), np.array(partitions, np.int64), places, now, True, promise
+    )
 
 
 @given(st.data())
@@ -67,11 +70,11 @@ def test_late_rows_and_the_frontier_are_those_of_the_oracle(data):
         clock = Clock.load(disorder, clock.dump())
         events, kept = rows.events()
         index = np.arange(len(batch)) if kept is None else kept
-        late = behind[index] | (events.ts < bounds[events.segment])
+        late = behind[index] | (events.keys.ts < bounds[events.segment])
         arrivals = [Arrival((None, t) if promised else (t, None), p) for t, promised, p in batch]
         want = door.push(Batch(now, {"s": arrivals}))
-        assert events.ts[late].tolist() == [e.key[0] for e in want.late]
-        assert events.ts[~late].tolist() == [e.key[0] for e in want.admitted]
+        assert events.keys.ts[late].tolist() == [e.key[0] for e in want.late]
+        assert events.keys.ts[~late].tolist() == [e.key[0] for e in want.admitted]
         assert (clock.frontier, clock.latest, clock.final_before) == (want.frontier, want.clock, want.final_before)
         low += len(batch)
 
@@ -82,4 +85,4 @@ def test_punctuation_of_a_complete_stream_is_no_event_and_makes_nothing_late():
     rows = placed([(5, False, 0), (9, True, 0), (4, False, 0)], set(), 0, 0)
     (segment,), behind = segments_of(rows, disorder)
     assert (segment.highest, segment.promised, behind.any()) == (5, NO_PROMISE, False)
-    assert rows.events()[0].ts.tolist() == [5, 4]
+    assert rows.events()[0].keys.ts.tolist() == [5, 4]

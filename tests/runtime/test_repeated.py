@@ -111,7 +111,7 @@ def test_letting_go_spares_what_may_still_be_in_a_group():
 
 
 def test_consolidate_tells_what_stayed_from_what_was_never_there():
-    from headrace.steps.patterns.holding import consolidate
+    from headrace.changes.algebra import consolidate
 
     events = [(1, 1), (2, 0), (3, -1), (3, 1), (4, 1), (4, 0), (4, -1), (5, -1), (6, 0), (6, -1), (7, -1), (7, 1), (7, 0)]
     sequences, signs = (np.array(column, np.int64) for column in zip(*events, strict=True))

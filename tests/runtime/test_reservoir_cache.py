@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.changes.keys import Keys
 from headrace.state.reservoir import ChunkCache, Reservoir
 from headrace.state.rows import Layout, Rows
 from headrace.testing.local import MemoryStore
@@ -16,8 +17,8 @@ def filled(size: int) -> tuple[ChunkCache, Reservoir]:
     cache = ChunkCache(size)
     reservoir = Reservoir(Layout((np.int64,), ((0,),), (None,), 0), MemoryStore(), cache, "bucket", CHUNK, largest=1)
     for first in range(0, CHUNK * CHUNKS, CHUNK):
-        ts, none = np.arange(first, first + CHUNK, dtype=np.int64), np.empty(0, np.int64)
-        reservoir.append(Rows(ts, none, none, [ts]))
+        ts = np.arange(first, first + CHUNK, dtype=np.int64)
+        reservoir.append(Rows(Keys(ts, ts, ts), [ts]))
     return cache, reservoir
 
 

@@ -254,7 +254,10 @@ def waiting_rows(engine: LocalEngine) -> set[tuple[str, int, int]]:
         if processor.matching is not None and len(processor.matching.waiting):
             rows = processor.zone.rows.take(np.flatnonzero(processor.matching.waiting.since != NEVER))
             names = [s.name for s in processor.stage.sources]
-            found |= {(names[int(h) >> 50], int(h) & (1 << 50) - 1, int(low)) for h, low in zip(rows.high, rows.low, strict=True)}
+            found |= {
+                (names[int(h) >> 50], int(h) & (1 << 50) - 1, int(low))
+                for h, low in zip(rows.keys.high, rows.keys.low, strict=True)
+            }
     return found
 
 

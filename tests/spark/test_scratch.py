@@ -27,7 +27,7 @@ def test_a_folder_goes_with_all_that_is_in_it(tmp_path):
 
 def test_what_a_killed_process_left_goes_with_the_next(tmp_path):
     code = (
-        "import os; from headrace.spark import scratch; scratch._base = lambda: os.environ['HERE']; "
+        "import os; from headrace.spark.jvm import scratch; scratch._base = lambda: os.environ['HERE']; "
         "print(scratch.Scratch().path, flush=True); os.kill(os.getpid(), 9)"
     )
     killed = subprocess.run(
@@ -49,6 +49,6 @@ def test_what_others_have_stays(tmp_path):
 
 
 def test_at_the_end_of_a_process_it_is_gone(tmp_path):
-    code = "import os; from headrace.spark import scratch; scratch._base = lambda: os.environ['HERE']; scratch.Scratch()"
+    code = "import os; from headrace.spark.jvm import scratch; scratch._base = lambda: os.environ['HERE']; scratch.Scratch()"
     subprocess.run([sys.executable, "-c", code], env={**os.environ, "HERE": str(tmp_path)}, check=True)
     assert os.listdir(tmp_path) == []

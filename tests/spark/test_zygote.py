@@ -12,7 +12,7 @@ import pytest
 
 from headrace.spark.workers.interpreter import SCRIPT
 
-SERVE = "import sys; from headrace.spark import zygote; zygote.load = lambda: None; zygote.main(sys.argv[1])"
+SERVE = "import sys; from headrace.spark.workers import zygote; zygote.load = lambda: None; zygote.main(sys.argv[1])"
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def ask(tmp_path):
     """Run Python as Spark does, by way of a zygote that has loaded nothing."""
     path = str(tmp_path / "z")
     zygote = subprocess.Popen([sys.executable, "-c", SERVE, path], stdin=subprocess.PIPE)
-    while not os.path.exists(path):
+    while not os.path.exists(path) and zygote.poll() is None:
         time.sleep(0.01)
     (tmp_path / "probe.py").write_text(
         "import os, sys, time\n"

@@ -4,67 +4,66 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from headrace.changes.keys import Keys, from_arrow, to_arrow
+from headrace.changes.rows import batch_of, concat, take
+
+KEY_NAMES = ("_ts", "_high", "_low", "_sub")
+
 
 @dataclass(slots=True)
 class Changes:
-    """Signed rows: +1 adds a row, -1 takes one back; the order key is (time, high, low, sub).
-
-    The fourth part tells rows apart that were made by one event or by one tick of the clock; None where there is nothing to tell.
-    """
+    """Signed rows: +1 adds a row, -1 takes one back."""
 
     sign: np.ndarray
-    ts: np.ndarray
-    high: np.ndarray
-    low: np.ndarray
+    keys: Keys
     rows: pa.RecordBatch
-    sub: np.ndarray | None = None
 
     def __len__(self) -> int:
         """How many changes."""
         return len(self.sign)
 
     @staticmethod
-    def concat(parts: list[Changes]) -> Changes:
-        """One after the other."""
+    def of(sign: int, keys: Keys, rows: pa.RecordBatch) -> Changes:
+        """All with one sign."""
+        return Changes(np.full(len(keys), sign, np.int8), keys, rows)
+
+    @staticmethod
+    def merge(parts: Sequence[Changes]) -> Changes:
+        """All of them, one after the other."""
         if len(parts) == 1:
             return parts[0]
-        rows = pa.Table.from_batches([p.rows for p in parts]).combine_chunks().to_batches()
-        return Changes(
-            np.concatenate([p.sign for p in parts]),
-            np.concatenate([p.ts for p in parts]),
-            np.concatenate([p.high for p in parts]),
-            np.concatenate([p.low for p in parts]),
-            rows[0] if rows else parts[0].rows,
-            joined_subs(parts),
-        )
-
-    def in_order(self) -> Changes:
-        """Sorted by the order key; at one key, what is taken back comes first."""
-        keys = (self.low, self.high, self.ts) if self.sub is None else (self.sub, self.low, self.high, self.ts)
-        order = np.lexsort((self.sign, *keys))
-        return self.take(order)
+        sign = np.concatenate([p.sign for p in parts])
+        return Changes(sign, Keys.concat([p.keys for p in parts]), concat([p.rows for p in parts]))
 
     def take(self, index: np.ndarray) -> Changes:
         """The changes at these places."""
-        sub = None if self.sub is None else self.sub[index]
-        rows = self.rows.take(pa.array(index)) if self.rows.num_columns else self.rows.slice(0, len(index))
-        return Changes(self.sign[index], self.ts[index], self.high[index], self.low[index], rows, sub)
+        return Changes(self.sign[index], self.keys.take(index), take(self.rows, index))
+
+    def in_order(self) -> Changes:
+        """Sorted by the order key; at one key, what is taken back comes first."""
+        return self.take(np.lexsort((self.sign, *self.keys.columns[::-1])))
 
 
-class Keyed(Protocol):
-    """Rows whose order keys may have a fourth part."""
+def write_changes(changes: Changes) -> bytes:
+    """Changes as bytes that say what is in them."""
+    own = [pa.array(changes.sign), *to_arrow(changes.keys)]
+    names = ["_sign", *KEY_NAMES, *changes.rows.schema.names]
+    batch = pa.RecordBatch.from_arrays([*own, *changes.rows.columns], names)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue().to_pybytes()
 
-    ts: np.ndarray
-    sub: np.ndarray | None
 
-
-def joined_subs(parts: Sequence[Keyed]) -> np.ndarray | None:
-    """The fourth parts of all rows, one after the other; None if none of them has one."""
-    if all(p.sub is None for p in parts):
-        return None
-    return np.concatenate([np.zeros(len(p.ts), np.int64) if p.sub is None else p.sub for p in parts])
+def read_changes(data: bytes) -> Changes:
+    """The changes that were written."""
+    with pa.ipc.open_stream(data) as reader:
+        batch = reader.read_next_batch()
+    sign, *rest = batch.columns
+    n = len(KEY_NAMES)
+    rows = batch_of(rest[n:], batch.schema.names[n + 1 :], len(sign))
+    return Changes(sign.to_numpy(zero_copy_only=False), from_arrow(rest[:n]), rows)

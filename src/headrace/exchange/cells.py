@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headrace.changes.changes import Changes, joined_subs
+from headrace.changes.changes import Changes
+from headrace.changes.keys import SOURCE_BITS, Keys, from_arrow, to_arrow
+from headrace.changes.rows import batch_of as named_batch
+from headrace.changes.rows import concat
 from headrace.exchange.pack import Placed, route
 from headrace.plan.arrow import arrow_type
 from headrace.plan.time import START_OF_TIME
 from headrace.program.stage import Stage
 from headrace.runtime.clock import Segment
 from headrace.runtime.processor import Arrivals
-from headrace.runtime.zone import empty_batch
-from headrace.state.rows import SOURCE_BITS
 
 _NARROW = 1 << 32
 
@@ -65,7 +66,7 @@ def write_cells(
 ) -> tuple[Shape, list[pa.Buffer | bytes]]:
     """One cell per bucket, empty where it gets no row. `times`: inputs that are the time itself."""
     order, ends = route(stage, inputs, placed, buckets)
-    if order is not None and len(order) < len(placed.ts):  # what nobody wants need not be made small first
+    if order is not None and len(order) < len(placed.keys):  # what nobody wants need not be made small first
         placed, behind, inputs, order = placed.take(order), behind[order], inputs.take(pa.array(order)), None
     shape, own = _shaped(times, placed, behind)
     arrays = [*map(pa.array, own), *(inputs.column(i) for i in shape.sent(stage))]
@@ -75,17 +76,18 @@ def write_cells(
     return shape, [rows.slice(a, b - a).serialize() if b > a else b"" for a, b in pairwise([0, *ends])]
 
 
-def _shaped(times: tuple[int, ...], placed: Placed, behind: np.ndarray) -> tuple[Shape, list[np.ndarray]]:
-    first = int(placed.ts.min()) if len(placed.ts) else 0
-    ts, short_ts = _narrow(placed.ts - first)
+def _shaped(shown: tuple[int, ...], placed: Placed, behind: np.ndarray) -> tuple[Shape, list[np.ndarray]]:
+    times = placed.keys.ts
+    first = int(times.min()) if len(times) else 0
+    ts, short_ts = _narrow(times - first)
     several = len(placed.place) > 1
     lows = np.array([low for _, low in placed.place], np.int64)
-    low, short_low = _narrow(placed.low - (lows[placed.segment] if several else lows[:1]))
+    low, short_low = _narrow(placed.keys.low - (lows[placed.segment] if several else lows[:1]))
     any_behind = bool(behind.any())
     own = [ts, low]
     own += [placed.segment.astype(np.int32, copy=False)] if several else []
     own += [behind.view(np.uint8)] if any_behind else []
-    return Shape(first, short_ts, short_low, several, any_behind, placed.partitioned, times), own
+    return Shape(first, short_ts, short_low, several, any_behind, placed.partitioned, shown), own
 
 
 def _narrow(distance: np.ndarray) -> tuple[np.ndarray, bool]:
@@ -117,19 +119,17 @@ def read_cell(stage: Stage, shape: Shape, segments: list[Segment], body: bytes, 
     inputs = [
         pa.array(ts).view(arrow_type(spec.type)) if i in shape.times else columns[f"x{i}"] for i, spec in enumerate(stage.inputs)
     ]
-    return Arrivals(ts, high, low, segment + shift, behind, batch_of(inputs, rows))
+    return Arrivals(Keys(ts, high, low), segment + shift, behind, batch_of(inputs, rows))
 
 
-_KEY = [("sign", pa.int8()), ("ts", pa.int64()), ("high", pa.int64()), ("low", pa.int64()), ("sub", pa.int64())]
+_KEY = [("sign", pa.int8()), ("ts", pa.int64()), ("high", pa.int64()), ("low", pa.int64()), ("sub", pa.binary())]
 
 
 def write_feed(stage: Stage, changes: Changes, buckets: int) -> list[pa.Buffer | bytes]:
     """Results of another stage on their way to this one, whose inputs are their columns: one cell per bucket."""
     none = np.zeros(len(changes), np.int64)
-    placed = Placed(changes.ts, changes.high, changes.low, none, none[:1], [(0, 0)], 0)
-    order, ends = route(stage, changes.rows, placed, buckets)
-    sub = none if changes.sub is None else changes.sub
-    key = [pa.array(a) for a in (changes.sign.astype(np.int8, copy=False), changes.ts, changes.high, changes.low, sub)]
+    order, ends = route(stage, changes.rows, Placed(changes.keys, none, none[:1], [(0, 0)], 0), buckets)
+    key = [pa.array(changes.sign), *to_arrow(changes.keys)]
     rows = pa.RecordBatch.from_arrays([*key, *changes.rows.columns], schema=_feed_schema(stage))
     if order is not None:
         rows = rows.take(pa.array(order))
@@ -139,12 +139,10 @@ def write_feed(stage: Stage, changes: Changes, buckets: int) -> list[pa.Buffer |
 def read_feed(stage: Stage, source: int, body: bytes, segment: int) -> Arrivals:
     """The rows of such a cell; `segment` is that of all of them."""
     batch = pa.ipc.read_record_batch(pa.py_buffer(body), _feed_schema(stage))
-    sign, ts, high, low, sub = (batch.column(i).to_numpy() for i in range(len(_KEY)))
-    rank, rows = stage.sources[source].rank, batch.num_rows
+    sign, *key = batch.columns[: len(_KEY)]
+    keys, rows = from_arrow(key).of_source(stage.sources[source].rank), batch.num_rows
     inputs = batch_of(batch.columns[len(_KEY) :], rows)
-    return Arrivals(
-        ts, high + (rank << SOURCE_BITS), low, np.full(rows, segment, np.int32), np.zeros(rows, np.bool_), inputs, sign, sub
-    )
+    return Arrivals(keys, np.full(rows, segment, np.int32), np.zeros(rows, np.bool_), inputs, sign.to_numpy())
 
 
 def _feed_schema(stage: Stage) -> pa.Schema:
@@ -158,20 +156,15 @@ def feed_segment(source: int) -> Segment:
 
 def batch_of(columns: list[pa.Array], rows: int) -> pa.RecordBatch:
     """The inputs of a stage, also if there are none and they have only a length."""
-    if not columns:
-        return empty_batch(rows)
-    return pa.RecordBatch.from_arrays(columns, names=[f"x{i}" for i in range(len(columns))])
+    return named_batch(columns, [f"x{i}" for i in range(len(columns))], rows)
 
 
 def join_arrivals(parts: list[Arrivals]) -> Arrivals | None:
     """Runs of rows as one."""
     if len(parts) < 2:
         return parts[0] if parts else None
-    ts, high, low, segment, behind = (
-        np.concatenate([getattr(p, name) for p in parts]) for name in ("ts", "high", "low", "segment", "behind")
-    )
-    columns = [pa.concat_arrays([p.inputs.column(i) for p in parts]) for i in range(parts[0].inputs.num_columns)]
+    segment, behind = (np.concatenate([getattr(p, name) for p in parts]) for name in ("segment", "behind"))
     sign = None
     if any(p.sign is not None for p in parts):
         sign = np.concatenate([np.ones(len(p), np.int8) if p.sign is None else p.sign for p in parts])
-    return Arrivals(ts, high, low, segment, behind, batch_of(columns, len(ts)), sign, joined_subs(parts))
+    return Arrivals(Keys.concat([p.keys for p in parts]), segment, behind, concat([p.inputs for p in parts]), sign)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from headrace.changes.keys import Keys
 from headrace.kernels.keys.hashing import hash_columns
 from headrace.kernels.keys.segments import NO_PROMISE, judge
 from headrace.plan.time import START_OF_TIME
@@ -22,9 +23,7 @@ from headrace.runtime.intake import all_true
 class Placed:
     """Rows of one stream with their time and place: partition, position, and the segment they are in."""
 
-    ts: np.ndarray
-    high: np.ndarray
-    low: np.ndarray
+    keys: Keys
     segment: np.ndarray  # index into `segments`, ascending
     partition: np.ndarray  # per segment
     place: list[tuple[int, int]]  # per segment
@@ -41,8 +40,7 @@ class Placed:
 
     def take(self, rows: np.ndarray) -> Placed:
         """The events at these places, in this order."""
-        ts, high, low, segment = (part[rows] for part in (self.ts, self.high, self.low, self.segment))
-        return Placed(ts, high, low, segment, self.partition, self.place, self.now, self.partitioned)
+        return Placed(self.keys.take(rows), self.segment[rows], self.partition, self.place, self.now, self.partitioned)
 
 
 def segments_of(rows: Placed, disorder: Disorder) -> tuple[list[Segment], np.ndarray]:
@@ -51,11 +49,11 @@ def segments_of(rows: Placed, disorder: Disorder) -> tuple[list[Segment], np.nda
     limit = rows.now + disorder.ahead if disorder.ahead is not None else np.iinfo(np.int64).max
     count = len(rows.place)
     highest, promised = np.full((2, count), START_OF_TIME, np.int64)
-    behind = np.zeros(len(rows.ts), np.bool_)
+    behind = np.zeros(len(rows.keys), np.bool_)
     promise = rows.promise if rows.promise is not None else np.zeros(0, np.int64)
     # Where a stream is complete, or read by arrival, punctuation is still no event, but says nothing.
     promise_limit = limit if disorder.punctuated else NO_PROMISE
-    judge(rows.ts, promise, rows.segment, -1 if delay is None else delay, limit, promise_limit, highest, promised, behind)
+    judge(rows.keys.ts, promise, rows.segment, -1 if delay is None else delay, limit, promise_limit, highest, promised, behind)
     sizes = np.bincount(rows.segment, minlength=count)
     segments = [
         Segment(int(rows.partition[i]), rows.place[i], int(highest[i]), int(sizes[i]), promised=int(promised[i]))
@@ -67,9 +65,9 @@ def segments_of(rows: Placed, disorder: Disorder) -> tuple[list[Segment], np.nda
 def bucket_of(stage: Stage, inputs: pa.RecordBatch, rows: Placed, chosen: np.ndarray | None, buckets: int) -> np.ndarray:
     """The bucket of every row that was chosen: by its key, in one bucket, or anywhere."""
     if stage.route is None:
-        place = rows.low ^ rows.high
+        place = rows.keys.low ^ rows.keys.high
         return ((place if chosen is None else place[chosen]) % buckets).astype(np.int64)
-    count = len(rows.ts) if chosen is None else len(chosen)
+    count = len(rows.keys) if chosen is None else len(chosen)
     if not stage.route:
         return np.zeros(count, np.int64)
     keys = [inputs.column(i) for i in stage.route]
@@ -83,7 +81,7 @@ def route(stage: Stage, inputs: pa.RecordBatch, rows: Placed, buckets: int) -> t
     keep = _wanted(stage, inputs)
     chosen = None if keep is None else np.flatnonzero(keep)
     if buckets == 1:
-        return chosen, [len(rows.ts) if chosen is None else len(chosen)]
+        return chosen, [len(rows.keys) if chosen is None else len(chosen)]
     bucket = bucket_of(stage, inputs, rows, chosen, buckets).astype(np.uint16)  # 16 bits: a radix sort
     order = np.argsort(bucket, kind="stable")
     return (order if chosen is None else chosen[order]), np.cumsum(np.bincount(bucket, minlength=buckets)).tolist()

@@ -14,19 +14,17 @@ from headrace.kernels import signatures as s
 RANGE, ROWS, ROWS_OF_KEY, EVERYTHING = 0, 1, 2, 3  # kinds of windows
 NONE = -1
 
-_SIDE = (s.INTS, s.INTS, s.INTS, s.FLAGS, s.INTS)  # ts, previous, place, met, last of every key
+_SIDE = (s.INTS, s.INTS, s.FLAGS, s.INTS)  # ts, previous, met, last of every key
 
 
 @nb.njit(
-    nb.types.UniTuple(s.INTS, 2)(
-        s.ints, s.codes, s.keys, s.flags, s.ints, s.flags, *_SIDE, *_SIDE, s.ints, s.ints, s.ints, s.INTS
-    ),
+    nb.types.UniTuple(s.INTS, 2)(s.ints, s.codes, s.keys, s.flags, s.flags, *_SIDE, *_SIDE, s.ints, s.ints, s.ints, s.INTS),
     cache=True,
 )
 def meet(
-    ts: np.ndarray, side: np.ndarray, key: np.ndarray, live: np.ndarray, place: np.ndarray, ask: np.ndarray,
-    ts0: np.ndarray, previous0: np.ndarray, place0: np.ndarray, met0: np.ndarray, last0: np.ndarray,
-    ts1: np.ndarray, previous1: np.ndarray, place1: np.ndarray, met1: np.ndarray, last1: np.ndarray,
+    ts: np.ndarray, side: np.ndarray, key: np.ndarray, live: np.ndarray, ask: np.ndarray,
+    ts0: np.ndarray, previous0: np.ndarray, met0: np.ndarray, last0: np.ndarray,
+    ts1: np.ndarray, previous1: np.ndarray, met1: np.ndarray, last1: np.ndarray,
     windows: np.ndarray, base: np.ndarray, oldest: np.ndarray, count: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Link these rows, and find the partners of those that are asked for: (which row, number of its partner).
@@ -37,14 +35,14 @@ def meet(
     for i in range(len(ts)):
         own, k = side[i], key[i]
         if own == 0:
-            mine = (ts0, previous0, place0, met0, last0)
+            mine = (ts0, previous0, met0, last0)
             other_ts, other_previous, other_met, other_last = ts1, previous1, met1, last1
         else:
-            mine = (ts1, previous1, place1, met1, last1)
+            mine = (ts1, previous1, met1, last1)
             other_ts, other_previous, other_met, other_last = ts0, previous0, met0, last0
         o = 1 - own
         at = count[own] - base[own]
-        mine[0][at], mine[1][at], mine[2][at], mine[3][at] = ts[i], NONE, place[i], False
+        mine[0][at], mine[1][at], mine[2][at] = ts[i], NONE, False
         if live[i] and ask[i]:
             kind, size, lag = windows[3 * o], windows[3 * o + 1], windows[3 * o + 2]
             row, steps = other_last[k], 0
@@ -60,13 +58,13 @@ def meet(
                         partner = np.concatenate((partner, np.empty(found, np.int64)))
                     event[found], partner[found] = i, row
                     found += 1
-                    mine[3][at] = True
+                    mine[2][at] = True
                     other_met[row - base[o]] = True
                 steps += 1
                 row = other_previous[row - base[o]]
         if live[i]:
-            mine[1][at] = mine[4][k]
-            mine[4][k] = count[own]
+            mine[1][at] = mine[3][k]
+            mine[3][k] = count[own]
         count[own] += 1
     return event[:found], partner[:found]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from headrace.oracle.admission import Key
 from headrace.oracle.calls import groups
-from headrace.oracle.ties import pair_place, row_place
+from headrace.oracle.ties import pair_key
 from headrace.plan.expr import Expr
 from headrace.plan.joins import Join
 from headrace.plan.nodes import Node, base_streams
@@ -43,15 +43,15 @@ def joined(node: Join, left: Results, right: Results, clock: int) -> Results:
             if event.on is not None and other.on == event.on:
                 met |= {event.key, other.key}
                 pair = event.row + other.row if event.side == 0 else other.row + event.row
-                out.append(((*event.key[:3], pair_place(other.key, event.key)), pair))
+                out.append((pair_key(other.key, event.key), pair))
     for row in rows:
         window = node.windows[row.side]
         if node.kind.preserved[row.side] and row.key not in met:
             assert isinstance(window, RangeWindow)
             leaves = row.key[0] + window.size
             if leaves < clock:
-                _, high, low, *_ = row.key  # those that leave at one time do so in the order in which they stand
-                out.append(((leaves, CLOCK | high, low, row_place(row.key)), _alone(node, row)))
+                _, high, *rest = row.key  # those that leave at one time do so in the order in which they stand
+                out.append(((leaves, CLOCK | high, *rest), _alone(node, row)))
     return sorted(out, key=lambda pair: pair[0])
 
 

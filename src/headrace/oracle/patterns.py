@@ -10,7 +10,7 @@ from typing import Any
 
 from headrace.oracle.admission import Key
 from headrace.oracle.calls import Call
-from headrace.oracle.ties import choice_place
+from headrace.oracle.ties import choice_key
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.nodes import Filter, Late, Merge, Node, Project, Rejected, base_streams
 from headrace.plan.patterns import Pattern, Selection
@@ -59,9 +59,7 @@ class Choice:
     @property
     def key(self) -> Key:
         """It stands where its last event stands, with the keys of the others as the last part."""
-        keys = [e.key for e in self.ordered]
-        sub = choice_place(keys)
-        return (*keys[-1][:3], sub) if sub else keys[-1][:3]
+        return choice_key([e.key for e in self.ordered])
 
 
 def units(node: Pattern) -> tuple[Node, ...]:

@@ -16,7 +16,7 @@ from sqlglot import exp
 from headrace.errors import DataError
 from headrace.oracle.admission import Key
 from headrace.oracle.calls import Call, groups
-from headrace.oracle.ties import group_places, mixed
+from headrace.oracle.ties import HALF, group_words
 from headrace.plan.aggregates import Aggregate
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import WindowReport
@@ -52,7 +52,7 @@ class Look:
     rows: tuple[int, ...]
     start: int
     end: int
-    mark: int = 0  # tells looks with the same key apart
+    mark: int | None = None  # tells looks with the same key apart
     only: frozenset[Hashable] | None = None  # the groups it is about; None: all
 
 
@@ -76,7 +76,7 @@ class _Reports:
         exprs = [e for _, e in node.keys]
         self.groups = groups(exprs, self.schema, self.table)
         self.values = evaluate(exprs, self.schema, self.table)
-        self.places = group_places([f.type for f in node.schema.fields[: len(node.keys)]], self.values)
+        self.types = [f.type for f in node.schema.fields[: len(node.keys)]]
         self.selected = holds(node.where, self.schema, self.table)
 
     def rows(self) -> Iterator[tuple[Key, Row]]:
@@ -96,9 +96,10 @@ class _Reports:
             for group in told.values():
                 bounds: tuple[Any, ...] = (from_micros(look.start), from_micros(look.end))[2 - len(node.bounds) :]
                 shown = map(_positive_zero, self.values[group[0]])
-                sub = mixed(self.places[group[0]], look.mark)
+                mark = () if look.mark is None else (look.mark + HALF,)
+                key = (*look.key, *mark, *group_words(self.types, self.values[group[0]]))
                 more = [call.over(self.also(window, look, group[0])) for window, some in beside for call in some]
-                yield (*look.key, sub), (*shown, *bounds, *(call.over(group) for call in calls), *more)
+                yield key, (*shown, *bounds, *(call.over(group) for call in calls), *more)
 
     def call(self, call: Aggregate) -> Call:
         return Call(call, self.schema, self.table, self.node.schema.field(call.name).type)
@@ -176,7 +177,7 @@ class _Reports:
         start, end = self.bounds(self.times[i])
         inside = self.inside(seen, self.times[i], self.position(seen))
         only = None if part is None else frozenset(g for g, p in zip(self.groups, parts, strict=True) if p == part)
-        return Look(self.keys_of[i][:3], tuple(inside), start, end, only=only)
+        return Look(self.keys_of[i], tuple(inside), start, end, only=only)
 
     def by_field(self, every: float, on: Expr) -> Iterator[Look]:
         """Whenever the position passes a multiple of `every`: right before the row that passes it."""
@@ -194,7 +195,7 @@ class _Reports:
                 inside = self.inside(seen, self.times[i], u if same else self.position(seen))
                 start, end = self.bounds(self.times[i])
                 if inside:
-                    yield Look(self.keys_of[i][:3], tuple(inside), start, end, mark=_multiple(u, every))
+                    yield Look(self.keys_of[i], tuple(inside), start, end, mark=_multiple(u, every))
                 # Where the window is measured otherwise, all looks that one row passes would say the same; and once the
                 # window is empty, no look further on has anything in it: a row may pass more multiples than can be counted.
                 u = u + every if same and inside else first
@@ -228,7 +229,7 @@ class _Reports:
     def _instant(self, trigger: EveryInstant, first: int, i: int, parts: list[Hashable], full: set[Hashable]) -> Iterator[Look]:
         t, seen = self.times[i], list(range(i + 1))
         start, end = self.bounds(t)
-        key = (t, CLOCK, 0) if trigger.batch is None else self.keys_of[i][:3]
+        key = (t, CLOCK, 0) if trigger.batch is None else self.keys_of[i]
         inside = tuple(self.inside(seen, t, self.position(seen)))
         if trigger.rows is None:
             came = frozenset(self.groups[j] for j in range(first, i + 1) if self.selected[j])
@@ -313,7 +314,7 @@ class _Reports:
             case SessionWindow(gap=gap) if last + gap < self.clock:
                 yield Look((last + gap, CLOCK, 0), tuple(window), first, last + gap, only=only)
             case DeltaWindow() if by is not None:
-                yield Look(self.keys_of[by][:3], tuple(window), first, self.times[by], only=only)
+                yield Look(self.keys_of[by], tuple(window), first, self.times[by], only=only)
             case DeltaWindow() if self.ended:
                 yield Look((self.last, CLOCK, 0), tuple(window), first, self.last, only=only)
 

@@ -1,58 +1,82 @@
-"""The order of rows that nothing orders: groups of one look, pairs of one event, sequences with one last event.
+"""The order of rows that are made at one place: the outputs of one row in sequence, the groups of one look by their values.
 
-It only has to be always the same. It is that of a hash, which is shared with the engine: there is nothing to get right about it
-but that it is this one.
+An order key is a tuple of integers: time, high, low, and for derived rows words, which are not negative. Written from decision
+0025 alone; the engine has its own way to the same words.
 """
 
 from __future__ import annotations
 
+import datetime as dt
+import math
+import struct
 from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
 
-import numpy as np
+from headrace.testing.rows import Row, to_micros
 
-from headrace.kernels.keys.hashing import hash_columns, pair_hashes, place_hashes
-from headrace.plan.schema import Field, Schema
-from headrace.testing.rows import Row, batch_of_rows
-
-
-def group_places(types: Sequence[str], rows: Sequence[Row]) -> list[int]:
-    """For the keys of every group, its place among those of the same look."""
-    if not types:
-        rows = [(0,)] * len(rows)
-    schema = Schema(tuple(Field(f"k{i}", t) for i, t in enumerate(types)))
-    columns = batch_of_rows(schema, rows).columns if types else []
-    _, low = hash_columns(columns, len(rows))
-    return [int(x) >> 1 for x in low]
+HALF = 2**63
 
 
-def mixed(place: int, mark: int) -> int:
-    """A place that also tells apart the looks that one row lets happen."""
-    return (place + mark * 0x9E3779B97F4A7C15) % 2**63
+def whole(key: tuple[int, ...]) -> tuple[int, ...]:
+    """A key as words: what a row adds that is made with this one, and stands somewhere else."""
+    return (*(part + HALF for part in key[:3]), *key[3:])
 
 
-def row_place(key: tuple[int, ...]) -> int:
-    """What stands for the order key of a row where it is the last part of another."""
-    ts, high, low, sub = (np.array([part], np.int64) for part in (*key, 0)[:4])
-    return int(place_hashes(ts, high, low, sub)[0])
+def pair_key(earlier: tuple[int, ...], later: tuple[int, ...]) -> tuple[int, ...]:
+    """Pairs of one row: in the order of the others."""
+    return (*later, *whole(earlier))
 
 
-def pair_place(earlier: tuple[int, ...], later: tuple[int, ...]) -> int:
-    """What tells the pairs of one row apart: the key of the other row."""
-    sub = later[3] if len(later) > 3 else 0
-    return _folded(row_place(earlier), sub)
-
-
-def choice_place(keys: Sequence[tuple[int, ...]]) -> int:
-    """What tells the results of one last event apart: the keys of the other events, in order."""
+def choice_key(keys: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """Sequences with one last event: in the order of their first events, then of the second."""
     *others, last = keys
-    sub = last[3] if len(last) > 3 else 0
-    if not others:
-        return sub
-    place = row_place(others[0])
-    for key in others[1:]:
-        place = _folded(place, row_place(key))
-    return _folded(place, sub)
+    return (*last, *(word for key in others for word in whole(key)))
 
 
-def _folded(place: int, more: int) -> int:
-    return int(pair_hashes(np.array([place], np.int64), np.array([more], np.int64))[0])
+def group_words(types: Sequence[str], row: Row) -> tuple[int, ...]:
+    """Groups of one look: in the order of their keys as Spark sorts them, NULL first, NaN last, 0.0 and -0.0 the same."""
+    data = b"".join(_value(v, kind) for v, kind in zip(row, types, strict=True)) + b"\1"
+    data += bytes(-len(data) % 8)
+    return struct.unpack(f">{len(data) // 8}Q", data)
+
+
+def _value(value: Any, kind: str = "") -> bytes:
+    match value:
+        case None:
+            return b"\1"
+        case list() | tuple():
+            return b"\2\2" + b"".join(map(_value, value)) + b"\0" if kind else b"\2" + b"".join(map(_value, value)) + b"\0"
+        case dict():
+            return (b"\2\2" if kind else b"\2") + b"".join(map(_value, value.values()))
+        case str():
+            return _text(value.encode())
+        case bytes():
+            return _text(value)
+        case float():
+            return b"\2" + _double(value)
+        case Decimal():
+            digits = int(kind.split(",")[1].rstrip(") ")) if "," in kind else -int(value.as_tuple().exponent)
+            return b"\2" + (int(value.scaleb(digits)) + 2**127).to_bytes(16, "big")
+        case dt.datetime():
+            return _number(to_micros(value))
+        case dt.date():
+            return _number(value.toordinal() - dt.date(1970, 1, 1).toordinal() if kind else value.toordinal())
+        case dt.timedelta():
+            return _number(value // dt.timedelta(microseconds=1))
+    return _number(int(value))
+
+
+def _number(value: int) -> bytes:
+    return b"\2" + (value + HALF).to_bytes(8, "big")
+
+
+def _text(value: bytes) -> bytes:
+    return b"\2" + value.replace(b"\0", b"\0\xff") + b"\0\1"
+
+
+def _double(value: float) -> bytes:
+    if math.isnan(value):
+        return b"\xff\xf8" + bytes(6)
+    (bits,) = struct.unpack(">Q", struct.pack(">d", value + 0.0))
+    return (bits ^ (2**64 - 1) if bits >= HALF else bits + HALF).to_bytes(8, "big")

@@ -10,6 +10,8 @@ import pyarrow as pa
 
 from headrace.aggregates.metrics import MetricColumn, metric_column, to_arrow
 from headrace.changes.changes import Changes
+from headrace.changes.keys import Keys
+from headrace.changes.rows import empty_batch, take
 from headrace.plan.arrow import arrow_type
 from headrace.plan.query import Emit
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
@@ -17,7 +19,7 @@ from headrace.program.stage import Output, Stage, TableRole
 from headrace.runtime.clock import Clocks, Header
 from headrace.runtime.intake import Intake, all_true
 from headrace.runtime.unique import Uniques
-from headrace.runtime.zone import Zone, empty_batch, take
+from headrace.runtime.zone import Zone
 from headrace.state.reservoir import CHUNK_ROWS, ChunkCache, ChunkStore, Reservoir, Run
 from headrace.state.rows import Layout, Rows
 from headrace.state.tables import KeyTable, ValueTable
@@ -41,24 +43,21 @@ TIME_COLUMN = pa.field("_time", pa.timestamp("us", "UTC"))
 class Arrivals:
     """Rows as they come: time, position, the segment each belongs to, whether it is behind its own segment, the inputs."""
 
-    ts: np.ndarray
-    high: np.ndarray
-    low: np.ndarray
+    keys: Keys
     segment: np.ndarray
     behind: np.ndarray
     inputs: pa.RecordBatch
     sign: np.ndarray | None = None  # None: nothing is taken back
-    sub: np.ndarray | None = None
 
     def __len__(self) -> int:
         """How many rows."""
-        return len(self.ts)
+        return len(self.keys)
 
     def take(self, index: np.ndarray) -> Arrivals:
         """The rows at these places."""
         return Arrivals(
-            self.ts[index], self.high[index], self.low[index], self.segment[index], self.behind[index],
-            take(self.inputs, index), *(None if part is None else part[index] for part in (self.sign, self.sub)),
+            self.keys.take(index), self.segment[index], self.behind[index], take(self.inputs, index),
+            None if self.sign is None else self.sign[index],
         )  # fmt: skip
 
 
@@ -140,13 +139,13 @@ class TaskProcessor:
 
     def _admit(self, header: Header, arrivals: Arrivals, bounds: np.ndarray, taken: int, result: Result) -> Arrivals:
         """Part the late rows from the others. What comes behind rows that have been taken is late, too."""
-        late = arrivals.behind | (arrivals.ts < bounds[arrivals.segment])
+        late = arrivals.behind | (arrivals.keys.ts < bounds[arrivals.segment])
         result.late = int(np.count_nonzero(late))
         if result.late:
             sources = np.array([s.source for s in header.segments])[arrivals.segment[late]]
             result.late_of = {int(s): int(n) for s, n in zip(*np.unique(sources, return_counts=True), strict=True)}
         if self.stage.doors:
-            late |= arrivals.ts < taken
+            late |= arrivals.keys.ts < taken
             result.missed = int(np.count_nonzero(late)) - result.late
         if result.late + result.missed == 0:
             return arrivals
@@ -159,14 +158,14 @@ class TaskProcessor:
         wanted = all_true(rows.inputs, output.masks)
         rows = rows if wanted is None else rows.take(np.flatnonzero(wanted))
         columns = [rows.inputs.column(i) for _, i in output.columns]
-        columns.append(pa.array(rows.ts, pa.int64()).cast(TIME_COLUMN.type))
+        columns.append(pa.array(rows.keys.ts, pa.int64()).cast(TIME_COLUMN.type))
         batch = pa.RecordBatch.from_arrays(columns, [n for n, _ in output.columns] + [TIME_COLUMN.name])
-        return output.query, Changes(np.ones(len(rows), np.int8), rows.ts, rows.high, rows.low, batch)
+        return output.query, Changes.of(1, rows.keys, batch)
 
     def _zone_of(self, arrivals: Arrivals) -> Zone:
         """Arrivals as rows of the zone, sorted."""
         columns = self.intake.columns(arrivals.inputs)
-        rows = Rows(arrivals.ts, arrivals.high, arrivals.low, columns, arrivals.sub)
+        rows = Rows(arrivals.keys, columns)
         if self._carried:
             names = [f"i{i}" for i in self._carried]
             carry = pa.RecordBatch.from_arrays([arrivals.inputs.column(i) for i in self._carried], names)
@@ -186,7 +185,7 @@ class TaskProcessor:
         waiting = [o.emit in waits for o in self.stage.outputs]
         if any(waiting):
             left = np.ones(len(self.zone), np.bool_)
-            places = self.zone.places(gone.rows)
+            places = self.zone.rows.keys.locate(gone.rows.keys)
             left[places[places >= 0]] = False
             self.zone, _ = (self.zone.take(np.flatnonzero(left)) if len(gone) else self.zone).merge(new)
         final = self._final_rows(self.zone)
@@ -265,12 +264,12 @@ class TaskProcessor:
         first = self.evaluator.next_row
         if reporting:
             self.evaluator.own(new.rows.columns)
-            self.evaluator.places = (first, old.rows.high, old.rows.low)
+            self.evaluator.places = (first, old.rows.keys)
         before = self._read_old(old, plans, reporting.note(old, new, removed, is_new) if reporting else ())
         final = self._final_rows(new)
         zone = Run(first, new.rows.ts, new.rows.columns)
         if reporting:
-            self.evaluator.places = (first, new.rows.high, new.rows.low)
+            self.evaluator.places = (first, new.rows.keys)
             reporting.rows(first, final, len(new))
         done = _union([np.arange(final)] if self._any_final() else [p.new[p.new < final] for p in plans])
         # Rows may still come at the frontier itself, so what leaves only after it must stay.
@@ -364,7 +363,7 @@ class TaskProcessor:
         minus = None if fresh.sign is None else np.flatnonzero(fresh.sign < 0)
         if minus is not None and len(minus):
             gone = fresh.take(minus)
-            places = self.zone.places(Rows(gone.ts, gone.high, gone.low, sub=gone.sub))
+            places = self.zone.rows.keys.locate(gone.keys)
             removed[places[places >= 0]] = True
             fresh = fresh.take(np.flatnonzero(fresh.sign > 0)) if fresh.sign is not None else fresh
         incoming = self._zone_of(fresh)
@@ -427,10 +426,9 @@ class TaskProcessor:
         columns = [carry.column(self._carried.index(i)) for _, i in output.columns]
         columns += [to_arrow(self.stage, m, c, self.tables) for m, c in zip(output.metrics, metrics, strict=True)]
         names = [n for n, _ in output.columns] + [m.name for m in output.metrics]
-        keys = zone.rows if len(rows) == len(zone) else zone.rows.take(rows)
+        keys = zone.rows.keys if len(rows) == len(zone) else zone.rows.keys.take(rows)
         batch = pa.RecordBatch.from_arrays(columns, names)
-        changes = Changes(np.full(len(rows), sign, np.int8), keys.ts, keys.high, keys.low, batch, keys.sub)
-        result.changes.append((output.query, changes))
+        result.changes.append((output.query, Changes.of(sign, keys, batch)))
 
 
 def _where(wanted: np.ndarray | None, rows: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Final rows of a pattern, or of one side of a join, in a reservoir of their own: each lets go of its rows by its own rule."""
+"""Final rows by number, with their order keys, in a reservoir of their own; whoever keeps them lets them go by its own rule."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace.changes.keys import Keys
 from headrace.state.reservoir import LARGEST, Reservoir, join
 from headrace.state.rows import Rows
 
@@ -38,50 +39,67 @@ class Striped:
 
 
 class Kept:
-    """Rows by number. Beside the columns of the layout, each has what stands for its order key: 63 bits, or more words."""
+    """Rows by number. Behind the columns of the layout each has its place, and as many words of its key as any has needed."""
 
     def __init__(
-        self, layout: Layout, store: ChunkStore, cache: ChunkCache, owner: Hashable, chunk_rows: int, side: int, places: int = 1,
+        self, layout: Layout, store: ChunkStore, cache: ChunkCache, owner: Hashable, chunk_rows: int, side: int,
         largest: int = LARGEST,
     ) -> None:  # fmt: skip
         """None yet."""
-        self.layout = replace(layout, types=(*layout.types, *(np.int64,) * places))
+        self.layout, self.words = layout, 0
         self.store = Striped(store, side)
-        self.reservoir = Reservoir(self.layout, self.store, cache, owner, chunk_rows, largest)
-        self.oldest, self.places = 0, places
+        self.reservoir = Reservoir(self._with_keys(0), self.store, cache, owner, chunk_rows, largest)
+        self.oldest = 0
         self.compacted = 0  # how many rows were left when it was last written anew
 
-    def append(self, rows: Rows, chosen: np.ndarray, *places: np.ndarray) -> None:
+    def _with_keys(self, words: int) -> Layout:
+        return replace(self.layout, types=(*self.layout.types, np.int64, np.int64, *(np.uint64,) * words))
+
+    def append(self, rows: Rows, chosen: np.ndarray) -> None:
         """Add some of these rows."""
-        if len(chosen):
-            none, columns = np.empty(0, np.int64), (*rows.columns, *places)
-            self.reservoir.append(Rows(rows.ts[chosen], none, none, [c[chosen] for c in columns]))
+        if not len(chosen):
+            return
+        some = rows.take(chosen)
+        keys, more = some.keys, some.keys.words.shape[1] - self.words
+        if more > 0:
+            self.words += more
+            self.reservoir.widen(self._with_keys(self.words))
+        nothing = np.zeros((len(chosen), max(0, -more)), np.uint64)
+        words = np.ascontiguousarray(np.column_stack((keys.words, nothing)).T)
+        self.reservoir.append(Rows(keys, [*some.columns, keys.high, keys.low, *words]))
 
-    def rows(self, first: int | None = None, stop: int | None = None) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Rows by number, or all that are still wanted: times and columns."""
+    def _rows(self, ts: np.ndarray, columns: list[np.ndarray]) -> Rows:
+        n = len(self.layout.types)
+        high, low, *words = columns[n:]
+        return Rows(Keys(ts, high, low, np.column_stack(words) if words else None), columns[:n])
+
+    def rows(self, first: int | None = None, stop: int | None = None) -> Rows:
+        """Rows by number, or all that are still wanted."""
         first = self.oldest if first is None else first
-        run = join(self.reservoir.between(first, self.reservoir.count if stop is None else stop), first, self.layout)
-        return run.ts, run.columns
+        run = join(self.reservoir.between(first, self.reservoir.count if stop is None else stop), first, self.reservoir.layout)
+        return self._rows(run.ts, run.columns)
 
-    def gather(self, number: np.ndarray, wanted: list[int], zone: Rows, places: np.ndarray) -> list[np.ndarray]:
-        """Columns of rows by number; those that are not here yet lie in the zone at `places`, in their order."""
+    def gather(self, number: np.ndarray, wanted: list[int], open_: Rows, places: np.ndarray) -> list[np.ndarray]:
+        """Columns of rows by number; those that are not here yet are open rows at `places`, in their order."""
         out: list[np.ndarray] = [np.empty(len(number), self.layout.types[w]) for w in wanted]
         count = self.reservoir.count
         near = np.flatnonzero(number >= count)
         for column, w in zip(out, wanted, strict=True):
-            column[near] = zone.columns[w][places[number[near] - count]]
+            column[near] = open_.columns[w][places[number[near] - count]]
         for here, run in self._far(number, np.flatnonzero(number < count)):
             for column, w in zip(out, wanted, strict=True):
                 column[here] = run.columns[w][number[here] - run.first]
         return out
 
-    def keys(self, number: np.ndarray) -> list[np.ndarray]:
-        """The times and the places of rows by number."""
-        out = [np.empty(len(number), np.int64) for _ in range(1 + self.places)]
+    def keys(self, number: np.ndarray) -> Keys:
+        """The order keys of rows by number."""
+        n = len(self.layout.types)
+        out: list[np.ndarray] = [np.empty(len(number), kind) for kind in (np.int64, *self.reservoir.layout.types[n:])]
         for here, run in self._far(number, np.arange(len(number))):
-            for values, column in zip(out, (run.ts, *run.columns[len(run.columns) - self.places :]), strict=True):
+            for values, column in zip(out, (run.ts, *run.columns[n:]), strict=True):
                 values[here] = column[number[here] - run.first]
-        return out
+        ts, high, low, *words = out
+        return Keys(ts, high, low, np.column_stack(words) if words else None)
 
     def _far(self, number: np.ndarray, which: np.ndarray) -> Iterator[tuple[np.ndarray, Run]]:
         """Some rows by number: where they are asked for, with the chunk they are in; each chunk once."""
@@ -109,20 +127,20 @@ class Kept:
 
     def compact(self, needed: np.ndarray) -> list[list[np.ndarray]]:
         """Write the rows that are still needed anew, behind all others. Gives the columns of those that are not."""
-        ts, columns = self.rows()
+        rows = self.rows()
         self.oldest = self.reservoir.count
         self.reservoir.drop_before(self.oldest)
-        left, gone = np.flatnonzero(needed), np.flatnonzero(~needed)
-        none = np.empty(0, np.int64)
-        self.reservoir.append(Rows(ts[left], none, none, [c[left] for c in columns]))
+        left = np.flatnonzero(needed)
+        self.append(rows, left)
         self.compacted = len(left)
-        return [[c[gone] for c in columns]]
+        return [rows.take(np.flatnonzero(~needed)).columns]
 
     def dump(self) -> dict[str, Any]:
         """The state, as arrays."""
-        return self.reservoir.dump() | {"oldest": self.oldest, "compacted": self.compacted}
+        return self.reservoir.dump() | {"oldest": self.oldest, "compacted": self.compacted, "words": self.words}
 
     def load(self, state: dict[str, Any]) -> None:
         """What was dumped."""
-        self.oldest, self.compacted = state.pop("oldest"), state.pop("compacted")
+        self.oldest, self.compacted, self.words = (state.pop(name) for name in ("oldest", "compacted", "words"))
+        self.reservoir.widen(self._with_keys(self.words))
         self.reservoir.load(state)

@@ -147,9 +147,17 @@ class Reservoir:
             if data is None:
                 raise StateError(f"chunk {chunk} of the reservoir is gone", hint="the checkpoint is damaged")
             state = decode(data, f"chunk {chunk}")
-            found = (state["ts"], [state[f"c{i}"] for i in range(len(self.layout.types))])
+            found = (state["ts"], [state[f"c{i}"] for i in range(len(state) - 1)])
             self.cache.keep(key, found)
+        if len(found[1]) < len(self.layout.types):
+            found[1].extend(np.zeros(len(found[0]), kind) for kind in self.layout.types[len(found[1]) :])
         return found
+
+    def widen(self, layout: Layout) -> None:
+        """From now on rows have more columns. In those that are here they are 0."""
+        more = layout.types[len(self.layout.types) :]
+        self.layout, open_ = layout, self.open
+        self.open = Run(open_.first, open_.ts, [*open_.columns, *(np.zeros(len(open_.ts), kind) for kind in more)])
 
     def load_ahead(self, row: int) -> None:
         """Have the chunk that holds this row in the cache when it is asked for."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from headrace.changes.changes import joined_subs
+from headrace.changes.keys import Keys
 from headrace.program.stage import Stage, Vector, VectorKind
 
-SOURCE_BITS = 50  # of the high half of a place: below them there is room for a time in milliseconds, or a partition
 VALUE_TYPES: dict[VectorKind, tuple[type, ...]] = {
     VectorKind.ROW: (),
     VectorKind.DOUBLE: (np.float64,),
@@ -60,34 +59,32 @@ def _needs_code(vector: Vector) -> bool:
 
 @dataclass(slots=True)
 class Rows:
-    """Rows in the total order: time, position (high, low, and sub where rows are derived), and the columns of the layout."""
+    """Rows in the total order: their keys, and the columns of the layout."""
 
-    ts: np.ndarray
-    high: np.ndarray
-    low: np.ndarray
-    columns: list[np.ndarray] = field(default_factory=list)
-    sub: np.ndarray | None = None
+    keys: Keys
+    columns: list[np.ndarray]
 
     def __len__(self) -> int:
         """How many rows."""
-        return len(self.ts)
+        return len(self.keys.ts)
+
+    @property
+    def ts(self) -> np.ndarray:
+        """Their times."""
+        return self.keys.ts
 
     @staticmethod
     def empty(layout: Layout) -> Rows:
         """No rows."""
-        none = np.empty(0, np.int64)
-        return Rows(none, none, none, layout.empty())
+        return Rows(Keys.none(), layout.empty())
 
     def take(self, index: np.ndarray) -> Rows:
         """The rows at these places."""
-        sub = None if self.sub is None else self.sub[index]
-        return Rows(self.ts[index], self.high[index], self.low[index], [c[index] for c in self.columns], sub)
+        return Rows(self.keys.take(index), [c[index] for c in self.columns])
 
     def slice(self, start: int, stop: int) -> Rows:
         """Rows start..stop, without a copy."""
-        sub = None if self.sub is None else self.sub[start:stop]
-        columns = [c[start:stop] for c in self.columns]
-        return Rows(self.ts[start:stop], self.high[start:stop], self.low[start:stop], columns, sub)
+        return Rows(self.keys.slice(start, stop), [c[start:stop] for c in self.columns])
 
     def append(self, other: Rows) -> Rows:
         """These rows, then the others."""
@@ -95,10 +92,5 @@ class Rows:
             return self
         if len(self) == 0:
             return other
-        return Rows(
-            np.concatenate((self.ts, other.ts)),
-            np.concatenate((self.high, other.high)),
-            np.concatenate((self.low, other.low)),
-            [np.concatenate(pair) for pair in zip(self.columns, other.columns, strict=True)],
-            joined_subs((self, other)),
-        )
+        columns = [np.concatenate(pair) for pair in zip(self.columns, other.columns, strict=True)]
+        return Rows(self.keys.append(other.keys), columns)

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.changes.changes import Changes
+from headrace.changes.keys import Keys
 from headrace.exchange.cells import batch_of, feed_segment, join_arrivals, read_cell, read_feed, write_cells, write_feed
 from headrace.exchange.pack import Placed, segments_of
 from headrace.kernels.keys.segments import NO_PROMISE
@@ -149,7 +150,7 @@ class LocalEngine:
                 stage = self.lowered.stages[s]
                 exprs = [i.exprs[source] for i in stage.inputs]
                 inputs = _typed(stage, evaluate_batch(exprs, feed.columns, changes.rows), len(changes))
-                given = Changes(changes.sign, changes.ts, changes.high, changes.low, inputs, changes.sub)
+                given = Changes(changes.sign, changes.keys, inputs)
                 cells = write_feed(stage, given, self.buckets if stage.route != () else 1)
                 segment = len(packed[s].segments)
                 packed[s].rows += ((b, read_feed(stage, source, bytes(c), segment)) for b, c in enumerate(cells) if len(c))
@@ -189,9 +190,10 @@ class LocalEngine:
         self._reject(stream, rows, times, partition, low, out)
         names, segment = np.unique(partition, return_inverse=True)
         promised = [t.upto if isinstance(t, Punctuation) else NO_PROMISE for t in times]
+        ts = np.array([0 if isinstance(times[i], Punctuation) else times[i] for i in good], np.int64)
         placed = Placed(
-            np.array([0 if isinstance(times[i], Punctuation) else times[i] for i in good], np.int64), partition[good], low[good],
-            segment[good].astype(np.int32), names, [(0, int(low[segment == s][0])) for s in range(len(names))], batch.now,
+            Keys(ts, partition[good], low[good]), segment[good].astype(np.int32), names,
+            [(0, int(low[segment == s][0])) for s in range(len(names))], batch.now,
             partitioned=True, promise=np.array([promised[i] for i in good], np.int64) if stream.punctuation is not None else None,
         )  # fmt: skip
         events, kept = placed.events()
@@ -228,8 +230,8 @@ class LocalEngine:
             row = (repr(rows[i]), reason, stream.name, f"{partition[i]}:{low[i]}", None, None)
             for reader in readers:
                 batch = batch_of_rows(reader.columns, [row])
-                one = np.ones(1, np.int64)
-                self._give(reader, Changes(one, one * 0, one * int(partition[i]), one * int(low[i]), batch), out)
+                keys = Keys(*(np.array([part], np.int64) for part in (0, partition[i], low[i])))
+                self._give(reader, Changes.of(1, keys, batch), out)
 
     def _collect(self, result: Result, out: Outputs) -> None:
         for query, changes in result.changes:
@@ -248,9 +250,10 @@ class LocalEngine:
         names = [n for n, _ in finish.items]
         shown = evaluate_batch([e for _, e in finish.items], finish.columns, changes.rows, names).take(pa.array(kept))
         for i, row in zip(kept.tolist(), rows_of_batch(shown), strict=True):
-            sub = () if changes.sub is None or changes.sub[i] == 0 else (int(changes.sub[i]),)
-            key = (int(changes.ts[i]), int(changes.high[i]), int(changes.low[i]), *sub)
-            out[finish.query.name].append(Change(int(changes.sign[i]), key, row))
+            key = [int(part[i]) for part in changes.keys.columns]
+            while len(key) > 3 and key[-1] == 0:
+                key.pop()
+            out[finish.query.name].append(Change(int(changes.sign[i]), tuple(key), row))
 
     def _ordered(self, out: Outputs) -> Outputs:
         """One batch of an ordered sink is sorted over all buckets."""

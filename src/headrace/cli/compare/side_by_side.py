@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from headrace.changes.text import cell_text, json_text
+from headrace.runs.text import cell_text, json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

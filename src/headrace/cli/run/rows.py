@@ -9,10 +9,10 @@ import pyarrow as pa
 from rich.table import Table
 from rich.text import Text
 
-from headrace.changes.text import cell_text, is_number, json_text
 from headrace.cli.consoles import out
 from headrace.plan.query import ConsoleSink, StreamSink
 from headrace.runs.events import RowsEvent
+from headrace.runs.text import cell_text, is_number, json_text
 
 if TYPE_CHECKING:
     from headrace.plan.query import Script

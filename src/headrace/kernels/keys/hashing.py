@@ -55,7 +55,8 @@ def _mix_bytes(hashes: np.ndarray, offsets: np.ndarray, data: np.ndarray, valid:
         hashes[i] = _mix((h ^ word) * lane)
 
 
-def _valid(column: pa.Array) -> np.ndarray:
+def is_valid(column: pa.Array) -> np.ndarray:
+    """Where a column is not NULL."""
     if column.null_count == 0:
         return np.ones(len(column), np.bool_)
     return pc.is_valid(column).to_numpy(zero_copy_only=False)
@@ -92,50 +93,28 @@ def hash_columns(columns: list[pa.Array], rows: int) -> tuple[np.ndarray, np.nda
             column = column.combine_chunks()
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
-        valid = _valid(column)
+        valid = is_valid(column)
         words = as_words(column)
         if words is not None:
             for part in words:
                 for hashes, lane in zip(lanes, _LANES, strict=True):
                     _mix_words(hashes, part, valid, lane)
             continue
-        data = _as_text(column) if pa.types.is_nested(column.type) else column
-        buffers = data.buffers()
-        wide = pa.types.is_large_string(data.type) or pa.types.is_large_binary(data.type)
-        offsets = np.frombuffer(buffers[1], np.int64 if wide else np.int32)[data.offset : data.offset + len(data) + 1]
-        offsets = offsets.astype(np.int64, copy=False)
-        content = np.frombuffer(buffers[2], np.uint8) if buffers[2] is not None and buffers[2].size else np.zeros(1, np.uint8)
+        offsets, content = bytes_of(_as_text(column) if pa.types.is_nested(column.type) else column)
         for hashes, lane in zip(lanes, _LANES, strict=True):
             _mix_bytes(hashes, offsets, content, valid, lane)
     return lanes
 
 
+def bytes_of(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """A column of text: where every value begins and ends, and the bytes of all of them."""
+    _, ends, data = column.buffers()
+    wide = pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type)
+    offsets = np.frombuffer(ends, np.int64 if wide else np.int32)[column.offset : column.offset + len(column) + 1]
+    content = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
+    return offsets.astype(np.int64, copy=False), content
+
+
 def _as_text(column: pa.Array) -> pa.Array:
     """Arrays and structs are told apart by their text; keys of such types are rare and need not be fast."""
     return pa.array([None if v is None else repr(v) for v in column.to_pylist()], pa.large_string()).cast(pa.large_binary())
-
-
-@nb.njit(s.nothing(s.ints, s.ints, s.ints, s.ints, s.INTS), cache=True)
-def _places(ts: np.ndarray, high: np.ndarray, low: np.ndarray, sub: np.ndarray, out: np.ndarray) -> None:
-    lane = np.uint64(0x9E3779B97F4A7C15)
-    for i in range(len(ts)):
-        h = _mix(np.uint64(ts[i]) + lane)
-        h = _mix((h ^ np.uint64(high[i])) * lane)
-        h = _mix((h ^ np.uint64(low[i])) * lane)
-        h = _mix((h ^ np.uint64(sub[i])) * lane)
-        out[i] = np.int64(h >> np.uint64(1))
-
-
-def place_hashes(ts: np.ndarray, high: np.ndarray, low: np.ndarray, sub: np.ndarray | None) -> np.ndarray:
-    """63 bits for the order key of every row."""
-    out = np.empty(len(ts), np.int64)
-    _places(ts, high, low, np.zeros(len(ts), np.int64) if sub is None else sub, out)
-    return out
-
-
-def pair_hashes(place: np.ndarray, sub: np.ndarray | None) -> np.ndarray:
-    """The fourth part of the order key of pairs: `place` is that of the earlier row, `sub` the fourth part of the later one."""
-    if sub is None or not sub.any():
-        return place
-    none = np.zeros(len(place), np.int64)
-    return np.where(sub == 0, place, place_hashes(place, sub, none, none))

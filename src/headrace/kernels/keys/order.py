@@ -1,4 +1,4 @@
-"""The total order of rows: (time, high, low), and a fourth part for derived rows, as sorting and merging of plain arrays."""
+"""The total order of rows: (time, high, low), for derived rows words behind them, as sorting and searching of plain arrays."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import numba as nb
 import numpy as np
 
 from headrace.kernels import signatures as s
+
+_WORDS = nb.types.Array(nb.types.uint64, 2, "C", readonly=True)
+_LINES = nb.types.Array(nb.types.uint64, 2, "C")
 
 
 @nb.njit(s.boolean(s.ints, s.ints, s.ints), cache=True)
@@ -24,7 +27,7 @@ def is_sorted(ts: np.ndarray, high: np.ndarray, low: np.ndarray) -> bool:
 def sort_order(ts: np.ndarray, high: np.ndarray, low: np.ndarray, sub: np.ndarray | None = None) -> np.ndarray | None:
     """The permutation that sorts the rows; None if they are sorted already."""
     if sub is not None:
-        return np.lexsort((sub, low, high, ts))
+        return np.lexsort((*sub.T[::-1], low, high, ts))
     if is_sorted(ts, high, low):
         return None
     # Rows mostly come in order of their places, so that sorting by time alone, which is quick for what is nearly sorted, does.
@@ -34,46 +37,19 @@ def sort_order(ts: np.ndarray, high: np.ndarray, low: np.ndarray, sub: np.ndarra
     return np.lexsort((low, high, ts))
 
 
-@nb.njit(s.integer(s.ints, s.ints, s.ints, s.integer, s.integer, s.integer), cache=True)
-def locate(ts: np.ndarray, high: np.ndarray, low: np.ndarray, at: int, at_high: int, at_low: int) -> int:
-    """The index of the row with this order key in sorted rows; -1 if there is none."""
-    left, right = 0, len(ts)
-    while left < right:
-        mid = (left + right) // 2
-        before = ts[mid] < at
-        if ts[mid] == at:
-            before = high[mid] < at_high or (high[mid] == at_high and low[mid] < at_low)
-        if before:
-            left = mid + 1
-        else:
-            right = mid
-    if left < len(ts) and ts[left] == at and high[left] == at_high and low[left] == at_low:
-        return left
-    return -1
-
-
-@nb.njit(s.INTS(s.ints, s.ints, s.ints, s.ints, s.ints, s.ints), cache=True)
-def locate_all(
-    ts: np.ndarray, high: np.ndarray, low: np.ndarray, at: np.ndarray, at_high: np.ndarray, at_low: np.ndarray
-) -> np.ndarray:
-    """`locate` for many keys."""
-    out = np.empty(len(at), np.int64)
-    for i in range(len(at)):
-        out[i] = locate(ts, high, low, at[i], at_high[i], at_low[i])
-    return out
-
-
-@nb.njit(s.INTS(s.ints, s.ints, s.ints, s.ints, s.ints, s.ints, s.ints, s.ints), cache=True)
-def locate_subs(
+@nb.njit(s.INTS(s.ints, s.ints, s.ints, _WORDS, s.ints, s.ints, s.ints, _WORDS), cache=True)
+def locate(
     ts: np.ndarray, high: np.ndarray, low: np.ndarray, sub: np.ndarray,
     at: np.ndarray, at_high: np.ndarray, at_low: np.ndarray, at_sub: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
-    """The same with all four parts of the key."""
+    """Where each of these keys is among sorted ones; -1 if it is not. Both have equally many words, or none."""
     out = np.empty(len(at), np.int64)
+    words = sub.shape[1]
     for i in range(len(at)):
         left, right = 0, len(ts)
         while left < right:
             mid = (left + right) // 2
+            before = False
             if ts[mid] != at[i]:
                 before = ts[mid] < at[i]
             elif high[mid] != at_high[i]:
@@ -81,11 +57,36 @@ def locate_subs(
             elif low[mid] != at_low[i]:
                 before = low[mid] < at_low[i]
             else:
-                before = sub[mid] < at_sub[i]
+                for k in range(words):
+                    if sub[mid, k] != at_sub[i, k]:
+                        before = sub[mid, k] < at_sub[i, k]
+                        break
             if before:
                 left = mid + 1
             else:
                 right = mid
-        there = left < len(ts) and ts[left] == at[i] and high[left] == at_high[i]
-        out[i] = left if there and low[left] == at_low[i] and sub[left] == at_sub[i] else -1
+        there = left < len(ts) and ts[left] == at[i] and high[left] == at_high[i] and low[left] == at_low[i]
+        for k in range(words):
+            there = there and sub[left, k] == at_sub[i, k]
+        out[i] = left if there else -1
     return out
+
+
+@nb.njit(s.INTS(_WORDS), cache=True)
+def lengths(lines: np.ndarray) -> np.ndarray:
+    """How many words of each line there are up to the last that is not 0."""
+    out = np.zeros(len(lines), np.int64)
+    for i in range(len(lines)):
+        for k in range(lines.shape[1]):
+            if lines[i, k] != 0:
+                out[i] = k + 1
+    return out
+
+
+@nb.njit(s.nothing(_LINES, s.INTS, _WORDS, s.ints), cache=True)
+def put_behind(out: np.ndarray, at: np.ndarray, lines: np.ndarray, size: np.ndarray) -> None:
+    """Copy the first words of each line to where `at` says, which moves on."""
+    for i in range(len(out)):
+        for k in range(size[i]):
+            out[i, at[i] + k] = lines[i, k]
+        at[i] += size[i]

@@ -16,7 +16,8 @@ import numpy as np
 from headrace.kernels import signatures as s
 
 NONE = -1
-# Columns of `rows`. BITS are the places at which a row fits, DEAD those at which it ends no beginning of a sequence.
+# Columns of `rows`. SUB is the number of the column from which on the rest of the order key stands, behind all else. BITS are the
+# places at which a row fits, DEAD those at which it ends no beginning of a sequence.
 TS, HIGH, LOW, SUB, KEY, BITS, NULLS, DEAD, WORDS = range(9)
 PLACE, LOCAL, COUNT, FIRST = range(4)  # columns of `indexes`: bit of the place, local number, how many words, which
 # Columns of `slopes`: index, word of a row, whether more is better (else less), whether words are the bits of doubles.
@@ -60,7 +61,10 @@ def chain_of(key: int, words: np.ndarray, count: int, size: int) -> int:
 @nb.njit(nb.types.boolean(GRID, s.integer, s.integer), cache=True, forceinline=True)
 def before(rows: np.ndarray, a: int, b: int) -> bool:
     """Whether row a stands before row b in the total order."""
-    for column in range(KEY):
+    for column in range(SUB):
+        if rows[a, column] != rows[b, column]:
+            return rows[a, column] < rows[b, column]
+    for column in range(rows[a, SUB], rows.shape[1]):
         if rows[a, column] != rows[b, column]:
             return rows[a, column] < rows[b, column]
     return False

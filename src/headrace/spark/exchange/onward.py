@@ -7,7 +7,6 @@ the next level reads are plain rows, because Catalyst computes its inputs from t
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from headrace.changes.changes import Changes
+from headrace.changes.changes import Changes, write_changes
+from headrace.changes.keys import from_arrow, to_arrow
 from headrace.plan.arrow import arrow_type
 from headrace.plan.schema import Schema
 from headrace.program.stage import Stage
@@ -29,8 +29,8 @@ if TYPE_CHECKING:  # the driver imports this file too, and none of these
 
 Columns = list[pa.Array | None]  # of a wide row; None where a row has no such column
 Cells = list[tuple[str, bytes]]  # (head, body)
-LEAD = "label INT, head STRING, body BINARY, f INT, sign TINYINT, ts BIGINT, high BIGINT, low BIGINT, sub BIGINT"
-_LEAD_ARROW = [pa.int32(), pa.string(), pa.binary(), pa.int32(), pa.int8(), *[pa.int64()] * 4]
+LEAD = "label INT, head STRING, body BINARY, f INT, sign TINYINT, ts BIGINT, high BIGINT, low BIGINT, sub BINARY"
+_LEAD_ARROW = [pa.int32(), pa.string(), pa.binary(), pa.int32(), pa.int8(), *[pa.int64()] * 3, pa.binary()]
 CELL = pa.schema([("label", pa.int32()), ("head", pa.string()), ("body", pa.binary())])
 
 
@@ -87,7 +87,7 @@ class Onward:
         columns: Columns = [None] * len(self.types)
         columns[3] = pa.array(np.full(len(changes), number, np.int32))
         columns[4] = pa.array(changes.sign.astype(np.int8, copy=False))
-        columns[5:9] = key_columns(changes)
+        columns[5:9] = to_arrow(changes.keys)
         start = len(_LEAD_ARROW) + sum(len(f.columns.fields) for f in self.feeds[:number])
         for i, column in enumerate(changes.rows.columns):
             kind = self.types[start + i]
@@ -104,12 +104,6 @@ class Onward:
         return wide_frame(columns)
 
 
-def key_columns(changes: Changes) -> list[pa.Array]:
-    """The order key."""
-    sub = np.zeros(len(changes), np.int64) if changes.sub is None else changes.sub
-    return [pa.array(part) for part in (changes.ts, changes.high, changes.low, sub)]
-
-
 def wide_frame(columns: list[pa.Array]) -> pd.DataFrame:
     """Arrow columns as a pandas frame that Spark turns back into the same Arrow columns without looking at the values."""
     import pandas as pd
@@ -123,26 +117,6 @@ def _series(column: pa.Array) -> pd.Series:
     if pa.types.is_nested(column.type):  # Spark does look into these, and wants Python's own lists and dicts
         return pd.Series(column.to_pylist(maps_as_pydicts="strict"), dtype=object)
     return pd.Series(pd.arrays.ArrowExtensionArray(column))
-
-
-def write_changes(changes: Changes) -> bytes:
-    """Changes as bytes."""
-    own = [pa.array(changes.sign.astype(np.int8, copy=False)), *key_columns(changes)]
-    names = ["_sign", "_ts", "_high", "_low", "_sub", *changes.rows.schema.names]
-    batch = pa.RecordBatch.from_arrays([*own, *changes.rows.columns], names)
-    sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return sink.getvalue()
-
-
-def read_changes(data: bytes) -> Changes:
-    """The changes that were written."""
-    with pa.ipc.open_stream(data) as reader:
-        batch = reader.read_next_batch()
-    sign, ts, high, low, sub = (batch.column(i).to_numpy() for i in range(5))
-    rows = pa.RecordBatch.from_arrays(batch.columns[5:], batch.schema.names[5:])
-    return Changes(sign, ts, high, low, rows, sub)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +151,8 @@ def _cells(part: FeedPart, batch: pa.RecordBatch) -> pa.RecordBatch:
     for name, spec in zip(part.names, part.stage.inputs, strict=True):
         column, kind = batch.column(name), arrow_type(spec.type)
         inputs.append(column if column.type == kind else column.cast(kind))
-    sign, ts, high, low, sub = (batch.column(n).to_numpy(zero_copy_only=False) for n in ("sign", "ts", "high", "low", "sub"))
-    changes = Changes(sign, ts, high, low, batch_of(inputs, batch.num_rows), sub)
+    keys = from_arrow([batch.column(name) for name in ("ts", "high", "low", "sub")])
+    changes = Changes(batch.column("sign").to_numpy(zero_copy_only=False), keys, batch_of(inputs, batch.num_rows))
     bodies = write_feed(part.stage, changes, len(part.labels))
     filled = [(label, body) for label, body in zip(part.labels, bodies, strict=True) if len(body)]
     heads = [json.dumps({"feed": part.source})] * len(filled)

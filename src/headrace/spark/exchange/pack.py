@@ -131,7 +131,7 @@ def _flush(packing: Packing, numbering: Numbering, rejects: Rejects, held: list[
     from headrace.exchange.pack import segments_of
 
     segments, behind = segments_of(placed, packing.disorder)
-    read = len(placed.ts)
+    read = len(placed.keys)
     placed, events = placed.events()
     if events is not None:
         batch, behind = batch.take(pa.array(events)), behind[events]
@@ -141,7 +141,7 @@ def _flush(packing: Packing, numbering: Numbering, rejects: Rejects, held: list[
         "segments": [[s.partition, *s.place, s.highest, max(s.rows, 1), s.promised] for s in segments],
     }
     # Rows are counted before any is dropped, and told once: to the first bucket of the first stage, or with the rejected ones.
-    counts = {"rows": read + len(lost), "punctuation": read - len(placed.ts)} if packing.counted else {}
+    counts = {"rows": read + len(lost), "punctuation": read - len(placed.keys)} if packing.counted else {}
     if not packing.parts:
         labels.append(packing.rejected_label)
         heads.append(json.dumps({"stream": packing.stream, **counts}))
@@ -189,6 +189,7 @@ def _placed(
     every: tuple[np.ndarray, np.ndarray],
 ) -> Placed:  # fmt: skip
     """Rows with their segments. Rejected rows are no rows, but a partition they came from is not idle."""
+    from headrace.changes.keys import Keys
     from headrace.exchange.pack import Placed
 
     ts = _numbers(batch, TIME).astype(np.int64, copy=False)
@@ -197,15 +198,17 @@ def _placed(
         names, every_segment = np.unique(every[0], return_inverse=True)
         firsts = [int(every[1][every_segment == s].min()) for s in range(len(names))]
         segment = names.searchsorted(high).astype(np.int32)
-        return Placed(ts, high, low, segment, names, [(0, f) for f in firsts], now, partitioned=True, promise=promise)
+        return Placed(Keys(ts, high, low), segment, names, [(0, f) for f in firsts], now, partitioned=True, promise=promise)
     if len(high) == 0:
-        return Placed(ts, high, low, np.zeros(0, np.int32), np.zeros(1, np.int64), [(int(every[0][0]), int(every[1][0]))], now)
+        return Placed(
+            Keys(ts, high, low), np.zeros(0, np.int32), np.zeros(1, np.int64), [(int(every[0][0]), int(every[1][0]))], now
+        )
     file = low >> 48 if numbering.kind != "arrival" else np.zeros(len(low), np.int64)
     # Parts of one file may come out of order, too: where places go back, a new run begins.
     starts = np.flatnonzero(np.append(True, (high[1:] != high[:-1]) | (file[1:] != file[:-1]) | (low[1:] < low[:-1])))
     segment = np.repeat(np.arange(len(starts), dtype=np.int32), np.diff(np.append(starts, len(high))))
     places = [(int(high[s]), int(low[s])) for s in starts]
-    return Placed(ts, high, low, segment, np.zeros(len(starts), np.int64), places, now, promise=promise)
+    return Placed(Keys(ts, high, low), segment, np.zeros(len(starts), np.int64), places, now, promise=promise)
 
 
 def _losses(lost: list[dict[str, object]]) -> dict[str, object]:

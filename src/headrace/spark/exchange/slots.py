@@ -17,8 +17,8 @@ from headrace.spark.types import physical
 METRICS_ROW = -1
 FIXED = "q INT, sign TINYINT, number BIGINT"  # whose row, + or -; and for progress, what number (in sign) and how much
 _FIXED_ARROW = [pa.int32(), pa.int8(), pa.int64()]
-KEY = "ts BIGINT, high BIGINT, low BIGINT, sub BIGINT"  # the order key, where some sink needs it
-_KEY_ARROW = [pa.int64()] * 4
+KEY = "ts BIGINT, high BIGINT, low BIGINT, sub BINARY"  # the order key, where some sink needs it
+_KEY_ARROW = [pa.int64(), pa.int64(), pa.int64(), pa.binary()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,15 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from headrace.changes.changes import Changes
+from headrace.changes.changes import Changes, read_changes
+from headrace.changes.keys import Keys, to_arrow
 from headrace.errors import StateError
 from headrace.exchange.cells import Shape, feed_segment, join_arrivals, read_cell, read_feed
 from headrace.program.stage import Stage
 from headrace.runtime.clock import Header, Segment, Standing
 from headrace.runtime.processor import Arrivals, Result, TaskProcessor
 from headrace.runtime.save import load, save
-from headrace.spark.exchange.onward import Columns, key_columns, read_changes, wide_frame
+from headrace.spark.exchange.onward import Columns, wide_frame
 from headrace.spark.exchange.program import Program
 from headrace.spark.exchange.slots import METRICS_ROW
 from headrace.spark.sources.rejects import REJECTED
@@ -200,7 +201,7 @@ class Buckets:
         queries = pa.array(np.full(len(changes), query, np.int32))
         columns[:2] = [queries, signs]
         if self.slots.ordered:
-            columns[3:7] = key_columns(changes)
+            columns[3:7] = to_arrow(changes.keys)
         for place, column in zip(self.slots.places[query], changes.rows.columns, strict=True):
             kind = self.types[self.slots.lead + place]
             columns[self.slots.lead + place] = column if column.type == kind else column.cast(kind)
@@ -235,7 +236,7 @@ class Buckets:
                 continue
             batch = pa.ipc.read_record_batch(pa.py_buffer(body), REJECTED)
             zeros = np.zeros(batch.num_rows, np.int64)
-            changes = Changes(np.ones(batch.num_rows, np.int8), zeros, zeros, zeros, batch)
+            changes = Changes.of(1, Keys(zeros, zeros, zeros), batch)
             parts = [self._wide(query, changes) for query, stream in self.slots.rejected if stream == about["stream"]]
             yield from self._frames([*parts, self._metrics({5: batch.num_rows if about["counted"] else 0})])
 

@@ -12,7 +12,7 @@ from pyarrow import csv as pa_csv
 from pyarrow import ipc
 from pyarrow import parquet as pq
 
-from headrace.changes.text import json_text
+from headrace.runs.text import json_text
 
 if TYPE_CHECKING:
     from headrace.spark.sinks.sink import Target

@@ -34,11 +34,10 @@ class Linked:
     side: np.ndarray  # 0: left, 1: right
     key: np.ndarray
     live: np.ndarray  # whether it can meet any: its key is not NULL
-    place: np.ndarray  # 63 bits for the order key
 
     def slice(self, start: int, stop: int) -> Linked:
         """Rows start..stop."""
-        return Linked(*(getattr(self, n)[start:stop] for n in ("ts", "side", "key", "live", "place")))
+        return Linked(*(getattr(self, n)[start:stop] for n in ("ts", "side", "key", "live")))
 
 
 class Side:
@@ -47,7 +46,7 @@ class Side:
     def __init__(self, window: Window) -> None:
         """None yet."""
         self.window, self.base, self.oldest = window, 0, 0
-        self.ts, self.previous, self.place = (np.zeros(16, np.int64) for _ in range(3))
+        self.ts, self.previous = (np.zeros(16, np.int64) for _ in range(2))
         self.met = np.zeros(16, np.bool_)
         self.last = np.zeros(0, np.int64)
 
@@ -56,7 +55,7 @@ class Side:
         if self.oldest - self.base > max(16, (count - self.base) // 2) or count + more - self.base > len(self.ts):
             kept = slice(self.oldest - self.base, count - self.base)
             size = max(16, 2 * (count - self.oldest + more))
-            for name in ("ts", "previous", "place", "met"):
+            for name in ("ts", "previous", "met"):
                 old = getattr(self, name)
                 new = np.zeros(size, old.dtype)
                 new[: count - self.oldest] = old[kept]
@@ -70,7 +69,7 @@ class Side:
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
         """As the kernel takes them."""
-        return self.ts, self.previous, self.place, self.met, self.last
+        return self.ts, self.previous, self.met, self.last
 
     def rows(self, count: int) -> slice:
         """Where the rows up to number `count` are in the arrays."""
@@ -97,9 +96,8 @@ class JoinIndex:
         base, oldest = (np.array([getattr(s, name) for s in self.sides], np.int64) for name in ("base", "oldest"))
         left, right = self.sides
         return kernel.meet(  # type: ignore[call-arg]
-            rows.ts, rows.side, rows.key, rows.live, rows.place, ask, *left.arrays, *right.arrays, self.windows, base, oldest,
-            self.count,
-        )  # fmt: skip
+            rows.ts, rows.side, rows.key, rows.live, ask, *left.arrays, *right.arrays, self.windows, base, oldest, self.count
+        )
 
     def take_back(self, rows: Linked) -> None:
         """These rows, the last that were added, are there no longer."""

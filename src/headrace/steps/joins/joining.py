@@ -13,15 +13,15 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.aggregates.metrics import MetricColumn, kept_to_arrow
+from headrace.changes.algebra import diff
 from headrace.changes.changes import Changes
+from headrace.changes.keys import CLOCK_PLACE, SOURCE_BITS, Keys
+from headrace.changes.rows import empty_batch
 from headrace.kernels.codes import NULL
-from headrace.kernels.keys.hashing import pair_hashes, place_hashes
 from headrace.plan.query import Emit
 from headrace.state.kept import Kept
-from headrace.state.rows import SOURCE_BITS
 from headrace.steps.joins.index import JoinIndex, Linked
 from headrace.steps.windows import dirty
-from headrace.steps.windows.looks import CLOCK_PLACE
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -37,24 +37,19 @@ _BELOW_CLOCK = np.int64(CLOCK_PLACE - 1)
 
 @dataclass(slots=True)
 class Found:
-    """Joined rows: order key, the numbers of the rows of both sides (-1: NULL), the later row in the zone."""
+    """Joined rows: the numbers of the rows of both sides (-1: NULL), and the later one as an open row (-1: the clock made it)."""
 
-    ts: np.ndarray
-    high: np.ndarray
-    low: np.ndarray
-    sub: np.ndarray
     left: np.ndarray
     right: np.ndarray
-    event: np.ndarray  # -1: made by the clock
-    changed: np.ndarray  # whether one of the rows is not in the zone with which this is compared
+    event: np.ndarray
 
     def __len__(self) -> int:
         """How many."""
-        return len(self.ts)
+        return len(self.event)
 
     def take(self, index: np.ndarray) -> Found:
         """Those at these places."""
-        return Found(*(getattr(self, name)[index] for name in self.__slots__))
+        return Found(self.left[index], self.right[index], self.event[index])
 
     def append(self, other: Found) -> Found:
         """These, then the others."""
@@ -63,7 +58,7 @@ class Found:
         return Found(*(np.concatenate((getattr(self, n), getattr(other, n))) for n in self.__slots__))
 
     def of_events(self, chosen: np.ndarray) -> Found:
-        """Pairs of some events, and all that the clock made; `chosen` is one flag per row of the zone."""
+        """Pairs of some events, and all that the clock made; `chosen` is one flag per open row."""
         keep = self.event < 0
         keep[~keep] = chosen[self.event[~keep]]
         return self if keep.all() else self.take(np.flatnonzero(keep))
@@ -72,18 +67,17 @@ class Found:
     def none() -> Found:
         """Nothing."""
         none = np.empty(0, np.int64)
-        return Found(none, none, none, none, none, none, none, np.empty(0, np.bool_))
+        return Found(none, none, none)
 
 
 @dataclass(slots=True)
 class Open:
-    """The rows of a zone on their way through a join: as they are linked, and by side."""
+    """Open rows on their way through a join: as they are linked, and by side."""
 
     rows: Rows
     linked: Linked
-    changed: np.ndarray
     first: tuple[int, int]  # the number that the first row of each side gets
-    of_side: tuple[np.ndarray, np.ndarray]  # places in the zone
+    of_side: tuple[np.ndarray, np.ndarray]  # places among the open rows
 
     def numbers(self, start: int) -> np.ndarray:
         """The number of every row from `start` on."""
@@ -91,6 +85,16 @@ class Open:
         for first, places in zip(self.first, self.of_side, strict=True):
             out[places] = first + np.arange(len(places))
         return out[start:]
+
+    def identity(self, found: Found, ids: np.ndarray) -> list[np.ndarray]:
+        """What tells joined rows apart: final rows by number, open ones by `ids`, which are below every number."""
+        out = []
+        for side, number in enumerate((found.left, found.right)):
+            one = number.copy()
+            near = np.flatnonzero(number >= self.first[side])
+            one[near] = ids[self.of_side[side][number[near] - self.first[side]]]
+            out.append(one)
+        return out
 
 
 class Joining:
@@ -104,14 +108,10 @@ class Joining:
         self.stage, self.layout, self.tables = stage, layout, tables
         self.join = stage.joins[0]
         self.index = JoinIndex(self.join.windows)
-        self.kept = tuple(Kept(layout, store, cache, (owner, s), chunk_rows, s, places=self._words(s)) for s in (0, 1))
+        self.kept = tuple(Kept(layout, store, cache, (owner, s), chunk_rows, s) for s in (0, 1))
         self.eager = [j for j in stage.joins if j.emit is Emit.CHANGES or self._hurries(j)]
         self.patient = [j for j in stage.joins if j not in self.eager]
         self.outer = any(self.join.preserved)
-
-    def _words(self, side: int) -> int:
-        """What stands for the order key of a kept row; one that may leave alone leaves by its place, so that is there as well."""
-        return 3 if self.join.preserved[side] else 1
 
     def _hurries(self, join: JoinProgram) -> bool:
         """What can never change leaves at once."""
@@ -123,7 +123,7 @@ class Joining:
         self, old: Rows, new: Rows, removed: np.ndarray, is_new: np.ndarray, final: int, times: Times
     ) -> list[tuple[str, Changes]]:
         """What leaves because of a batch, of which the first `final` rows are final now."""
-        was, now = self._open(old, removed), self._open(new, is_new)
+        was, now = self._open(old), self._open(new)
         plan = self._plan(old, new, removed, is_new)
         before = self._before(was, plan.old, times)
         asked = np.zeros(len(new), np.bool_)
@@ -131,25 +131,25 @@ class Joining:
         early, settled = self._early(now, final, asked, times)
         after = self._after(now, final, asked, times, early)
         out: list[tuple[str, Changes]] = []
-        take_back, say = _differences(before, after)
+        ids, old_ids = -2 - np.arange(len(new)), -2 - len(new) - np.arange(len(old))
+        old_ids[~removed] = ids[~is_new]  # rows that stay
+        take_back, say = diff(was.identity(before, old_ids), now.identity(after, ids), lambda a, _: np.zeros(len(a), np.bool_))
         for join in self.eager:
             out += self._changes(join, before.take(take_back), was, -1) + self._changes(join, after.take(say), now, 1)
         for join in self.patient:
             out += self._changes(join, settled, now, 1)
         for side, kept in enumerate(self.kept):
             places = now.of_side[side]
-            keys = (new.high, new.low, now.linked.place)[3 - self._words(side) :]
-            kept.append(new, places[: int(places.searchsorted(final))], *keys)
+            kept.append(new, places[: int(places.searchsorted(final))])
         return out
 
-    def _open(self, rows: Rows, changed: np.ndarray) -> Open:
-        side = ((rows.high & _BELOW_CLOCK) >> SOURCE_BITS >= self.join.split).astype(np.uint8)
+    def _open(self, rows: Rows) -> Open:
+        side = ((rows.keys.high & _BELOW_CLOCK) >> SOURCE_BITS >= self.join.split).astype(np.uint8)
         code = self.layout.codes[self.join.live]
         live = np.ones(len(rows), np.bool_) if code is None else rows.columns[code] == 0
-        place = place_hashes(rows.ts, rows.high, rows.low, rows.sub)
-        linked = Linked(rows.ts, side, rows.columns[self.join.key], live, place)
+        linked = Linked(rows.ts, side, rows.columns[self.join.key], live)
         first = int(self.index.count[0]), int(self.index.count[1])
-        return Open(rows, linked, changed, first, (np.flatnonzero(side == 0), np.flatnonzero(side == 1)))
+        return Open(rows, linked, first, (np.flatnonzero(side == 0), np.flatnonzero(side == 1)))
 
     def _plan(self, old: Rows, new: Rows, removed: np.ndarray, is_new: np.ndarray) -> dirty.Plan:
         """The events whose pairs may have changed."""
@@ -177,7 +177,7 @@ class Joining:
         pairs = self._pairs(now, 0, *self.index.add(rows, ask))
         settled = pairs
         if self.patient and self.outer:
-            settled = pairs.append(self._alone(now, times.frontier, times.next_frontier))
+            settled = pairs.append(self._alone(times.frontier, times.next_frontier))
         return pairs.of_events(asked), settled
 
     def _after(self, now: Open, final: int, asked: np.ndarray, times: Times, early: Found) -> Found:
@@ -195,57 +195,30 @@ class Joining:
         met = [side.met.copy() for side in self.index] if self.outer else []
         found = self._pairs(rows, start, *self.index.add(some, ask))
         if self.outer:
-            found = found.append(self._alone(rows, *times))
+            found = found.append(self._alone(*times))
         self.index.take_back(some)
         for side, flags in zip(self.index, met, strict=False):
             side.met = flags
         return found
 
     def _pairs(self, zone: Open, start: int, event: np.ndarray, partner: np.ndarray) -> Found:
-        """Pairs as joined rows: they stand where their later row stands."""
+        """Pairs as joined rows."""
         if not len(event):
             return Found.none()
         right = zone.linked.side[start:][event].astype(np.bool_)
         own = zone.numbers(start)[event]
-        event = event + start
-        place, changed = np.empty(len(event), np.int64), zone.changed[event]
-        for side, index in enumerate(self.index):  # of the partner
-            mine = np.flatnonzero(right if side == 0 else ~right)
-            number = partner[mine]
-            place[mine] = index.place[number - index.base]
-            near = np.flatnonzero(number >= zone.first[side])
-            changed[mine[near]] |= zone.changed[zone.of_side[side][number[near] - zone.first[side]]]
-        rows = zone.rows
-        sub = pair_hashes(place, None if rows.sub is None else rows.sub[event])
-        left, right_ = np.where(right, partner, own), np.where(right, own, partner)
-        return Found(rows.ts[event], rows.high[event], rows.low[event], sub, left, right_, event, changed)
+        return Found(np.where(right, partner, own), np.where(right, own, partner), event + start)
 
-    def _alone(self, zone: Open, start: int, stop: int) -> Found:
+    def _alone(self, start: int, stop: int) -> Found:
         """Rows of preserved sides that have met none and leave their window at a time in start..stop."""
         out = Found.none()
-        for side, index in enumerate(self.index):
-            if not self.join.preserved[side]:
-                continue
-            number = self.index.alone(side, start, stop)
-            n, at = len(number), number - index.base
-            changed = np.zeros(n, np.bool_)
-            near = np.flatnonzero(number >= zone.first[side])
-            changed[near] = zone.changed[zone.of_side[side][number[near] - zone.first[side]]]
-            nothing = np.full(n, -1, np.int64)
-            left, right = (number, nothing) if side == 0 else (nothing, number)
-            time = index.ts[at] + int(self.index.windows[3 * side + 1])
-            high, low = self._places(side, number, zone)
-            out = out.append(Found(time, high | CLOCK_PLACE, low, index.place[at], left, right, nothing, changed))
+        for side in (0, 1):
+            if self.join.preserved[side]:
+                number = self.index.alone(side, start, stop)
+                nothing = np.full(len(number), -1, np.int64)
+                left, right = (number, nothing) if side == 0 else (nothing, number)
+                out = out.append(Found(left, right, nothing))
         return out
-
-    def _places(self, side: int, number: np.ndarray, zone: Open) -> tuple[np.ndarray, np.ndarray]:
-        """Where rows of a side stand in their source: those that leave together do so in that order."""
-        high, low = np.empty(len(number), np.int64), np.empty(len(number), np.int64)
-        near = number >= zone.first[side]
-        at = zone.of_side[side][number[near] - zone.first[side]]
-        high[near], low[near] = zone.rows.high[at], zone.rows.low[at]
-        _, high[~near], low[~near], _ = self.kept[side].keys(number[~near])
-        return high, low
 
     # ---- what leaves ----------------------------------------------------------------------------------------------
 
@@ -254,9 +227,34 @@ class Joining:
             return []
         columns = [self._values(join, side, number, zone) for side, number in enumerate((found.left, found.right))]
         arrays = [columns[c.side][c.name] for c in join.columns]
-        batch = pa.RecordBatch.from_arrays(arrays, [c.name for c in join.columns]) if arrays else _no_columns(len(found))
-        signs = np.full(len(found), sign, np.int8)
-        return [(join.query, Changes(signs, found.ts, found.high, found.low, batch, found.sub))]
+        batch = pa.RecordBatch.from_arrays(arrays, [c.name for c in join.columns]) if arrays else empty_batch(len(found))
+        return [(join.query, Changes.of(sign, self._keys(found, zone), batch))]
+
+    def _keys(self, found: Found, zone: Open) -> Keys:
+        """A pair stands where its later row stands, one for each of the others; what the clock made, where the row came from."""
+        pair, alone = np.flatnonzero(found.event >= 0), np.flatnonzero(found.event < 0)
+        event = found.event[pair]
+        right = zone.linked.side[event].astype(np.bool_)
+        partner = np.where(right, found.left[pair], found.right[pair])
+        parts, places = [zone.rows.keys.take(event).under(self._of_rows(~right, partner, zone).whole())], [pair]
+        if len(alone):
+            right = found.left[alone] < 0
+            own = self._of_rows(right, np.where(right, found.right[alone], found.left[alone]), zone)
+            leaves = own.ts + self.index.windows[[1, 4]][right.astype(np.int64)]
+            parts.append(Keys(leaves, own.high | CLOCK_PLACE, own.low, own.sub))
+            places.append(alone)
+        return Keys.concat(parts).take(np.argsort(np.concatenate(places)))
+
+    def _of_rows(self, right: np.ndarray, number: np.ndarray, zone: Open) -> Keys:
+        """The keys of rows by side and number."""
+        parts, places = [], []
+        for side, kept in enumerate(self.kept):
+            mine = np.flatnonzero(right == bool(side))
+            near = number[mine] >= zone.first[side]
+            open_ = zone.of_side[side][number[mine[near]] - zone.first[side]]
+            parts += [zone.rows.keys.take(open_), kept.keys(number[mine[~near]])]
+            places += [mine[near], mine[~near]]
+        return Keys.concat(parts).take(np.argsort(np.concatenate(places)))
 
     def _values(self, join: JoinProgram, side: int, number: np.ndarray, zone: Open) -> dict[str, pa.Array]:
         """The columns of one side, for these rows."""
@@ -303,13 +301,13 @@ class Joining:
     def _link(self, side: int) -> None:
         """Link the final rows of a side anew."""
         kept = self.kept[side]
-        ts, columns = kept.rows()
+        own = kept.rows()
         self.index.restart(side, kept.oldest)
         code = self.layout.codes[self.join.live]
-        live = np.ones(len(ts), np.bool_) if code is None else columns[code] == 0
-        rows = Linked(ts, np.full(len(ts), side, np.uint8), columns[self.join.key], live, columns[-1])
+        live = np.ones(len(own), np.bool_) if code is None else own.columns[code] == 0
+        rows = Linked(own.ts, np.full(len(own), side, np.uint8), own.columns[self.join.key], live)
         self.index.grow(rows.side, self.tables[self.join.key].capacity)
-        self.index.add(rows, np.zeros(len(ts), np.bool_))
+        self.index.add(rows, np.zeros(len(own), np.bool_))
 
     def dump(self) -> dict[str, Any]:
         """The state, as arrays."""
@@ -329,28 +327,3 @@ class Joining:
             if self.join.preserved[side]:
                 own = self.index.sides[side]
                 own.met[own.rows(int(self.index.count[side]))] = met
-
-
-def _no_columns(rows: int) -> pa.RecordBatch:
-    from headrace.runtime.zone import empty_batch
-
-    return empty_batch(rows)
-
-
-def _differences(old: Found, new: Found) -> tuple[np.ndarray, np.ndarray]:
-    """Which of the old to take back and which of the new to say: all that are not in both."""
-    if not len(old) or not len(new):
-        return np.arange(len(old)), np.arange(len(new))
-    n = len(old)
-    keys = [np.concatenate((getattr(old, name), getattr(new, name))) for name in ("sub", "low", "high", "ts")]
-    order = np.lexsort((np.arange(len(keys[0])), *keys))
-    same = np.ones(len(order) - 1, np.bool_)
-    for key in keys:
-        same &= key[order[1:]] == key[order[:-1]]
-    twin = np.flatnonzero(same)
-    a, b = order[twin], order[twin + 1] - n
-    unchanged = ~(old.changed[a] | new.changed[b])
-    take_back, say = np.ones(n, np.bool_), np.ones(len(new), np.bool_)
-    take_back[a[unchanged]] = False
-    say[b[unchanged]] = False
-    return np.flatnonzero(take_back), np.flatnonzero(say)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.changes.keys import Keys
+from headrace.kernels.keys.sortable import SIGN
 from headrace.kernels.patterns import linking, stacks
 from headrace.kernels.patterns.purging import purgeable
 from headrace.plan.time import START_OF_TIME
 from headrace.steps.patterns.search import Search
+
+NO_WORD = np.int64(-(2**63))  # of a key: words are kept as integers of the same order
 
 
 class Events:
@@ -17,8 +21,8 @@ class Events:
         """None yet."""
         self.search = search
         self.live = 0
-        self._words = len(search.plan.vectors)
-        self._rows = np.zeros((16, stacks.WORDS + self._words), np.int64)
+        self._first_word = stacks.WORDS + len(search.plan.vectors)  # of keys
+        self._rows = np.zeros((16, self._first_word), np.int64)
         self._links = np.full((16, search.links), stacks.NONE, np.int64)
         self._skips = np.full((16, len(search.slopes)), stacks.NONE, np.int64)
         self._last = np.full((len(search.indexes), 32), stacks.NONE, np.int64)
@@ -36,8 +40,10 @@ class Events:
         return stacks.Stacks(self._rows, self._links, self._last, self.search.indexes, self._skips, self.search.slopes)
 
     def add(self, lines: np.ndarray) -> np.ndarray:
-        """Make room for rows and give their numbers. They are not linked yet."""
-        n = len(lines)
+        """Make room for rows and give their numbers. They are not linked yet. The words of their keys may be more than before."""
+        n, more = len(lines), lines.shape[1] - self._rows.shape[1]
+        if more > 0:
+            self._rows = np.column_stack((self._rows, np.full((len(self._rows), more), NO_WORD)))
         self._grow(n)
         chosen, self._free = self._free[len(self._free) - n :][::-1].copy(), self._free[: len(self._free) - n]
         self._rows[chosen] = lines
@@ -62,9 +68,15 @@ class Events:
 
     def link(self, chosen: np.ndarray) -> None:
         """Link rows that are not linked."""
-        keys = self._rows[chosen]
-        order = np.lexsort((keys[:, stacks.SUB], keys[:, stacks.LOW], keys[:, stacks.HIGH], keys[:, stacks.TS]))
+        places = (stacks.TS, stacks.HIGH, stacks.LOW, *range(self._first_word, self._rows.shape[1]))
+        order = np.lexsort([self._rows[chosen, place] for place in places[::-1]])
         linking.link_all(self.state, chosen[order])
+
+    def keys(self, chosen: np.ndarray) -> Keys:
+        """The order keys of rows."""
+        rows = self._rows[chosen]
+        words = rows[:, self._first_word :].view(np.uint64) ^ SIGN
+        return Keys(rows[:, stacks.TS], rows[:, stacks.HIGH], rows[:, stacks.LOW], words if words.shape[1] else None)
 
     def free(self, chosen: np.ndarray) -> None:
         """Rows that are no longer linked are gone."""

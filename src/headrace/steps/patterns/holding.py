@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
-from headrace.changes.changes import Changes
+from headrace.changes.algebra import as_values
+from headrace.changes.changes import Changes, read_changes, write_changes
 
 if TYPE_CHECKING:
     from headrace.program.patterns import Sequencing
@@ -29,28 +29,6 @@ def watches(spec: Sequencing) -> tuple[Watch, ...]:
     found += [Watch(spec.places[spec.positive[q]].sources, spec.next_to(q)) for q in spec.repeated]
     found += [Watch(spec.places[spec.positive[q]].sources, q) for q in spec.waits]
     return tuple(dict.fromkeys(found))
-
-
-def as_keys(sequences: np.ndarray) -> np.ndarray:
-    """Sequences as values that compare as a whole."""
-    flat = np.ascontiguousarray(sequences)
-    return flat.view(np.dtype((np.void, flat.dtype.itemsize * flat.shape[1]))).reshape(-1)
-
-
-def consolidate(sequences: np.ndarray, signs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What is made and what is unmade, each once: a sequence that comes and goes in one batch was never there.
-
-    Then what was there, still is, and may have changed: signs of 0 say so, and so does going and coming again.
-    """
-    if not len(signs) or (signs > 0).all() or (signs < 0).all():
-        return sequences[signs > 0], sequences[signs < 0], sequences[:0]
-    _, first, number = np.unique(as_keys(sequences), return_index=True, return_inverse=True)
-    net = np.zeros(len(first), np.int64)
-    np.add.at(net, number, signs)
-    backward = np.flatnonzero(signs)[::-1]
-    begins = np.zeros(len(first), np.int64)  # with a sign that is not 0
-    begins[number[backward]] = signs[backward]
-    return tuple(sequences[np.sort(first[which])] for which in (net > 0, net < 0, (net == 0) & (begins <= 0)))  # type: ignore[return-value]
 
 
 @dataclass(slots=True)
@@ -82,7 +60,7 @@ class Held:
     def remove(self, sequences: np.ndarray) -> None:
         """These wait no longer: something forbids them."""
         if len(sequences) and len(self):
-            left = np.flatnonzero(~np.isin(as_keys(self.sequences), as_keys(sequences)))
+            left = np.flatnonzero(~np.isin(as_values(self.sequences), as_values(sequences)))
             self.sequences, self.until = self.sequences[left], self.until[left]
 
     def rename(self, events: np.ndarray, ids: np.ndarray) -> None:
@@ -119,7 +97,7 @@ class Ready:
         """Those that stand before a time."""
         out, left = [], []
         for query, part in self.parts:
-            early = part.ts < time
+            early = part.keys.ts < time
             if early.any():
                 out.append((query, part.take(np.flatnonzero(early))))
             if not early.all():
@@ -130,22 +108,9 @@ class Ready:
     def dump(self) -> dict[str, Any]:
         """The state, as arrays."""
         out: dict[str, Any] = {"queries": [query for query, _ in self.parts]}
-        for i, (_, part) in enumerate(self.parts):
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, part.rows.schema) as writer:
-                writer.write_batch(part.rows)
-            sub = np.zeros(len(part), np.int64) if part.sub is None else part.sub
-            keys = {"sign": part.sign, "ts": part.ts, "high": part.high, "low": part.low, "sub": sub}
-            out |= {f"{name}{i}": values for name, values in keys.items()} | {f"rows{i}": sink.getvalue().to_pybytes()}
-        return out
+        return out | {f"changes{i}": write_changes(part) for i, (_, part) in enumerate(self.parts)}
 
     @staticmethod
     def load(state: dict[str, Any]) -> Ready:
         """What was dumped."""
-        out = Ready()
-        for i, query in enumerate(state["queries"]):
-            with pa.ipc.open_stream(state[f"rows{i}"]) as reader:
-                rows = reader.read_next_batch()
-            sign, ts, high, low, sub = (state[f"{name}{i}"] for name in ("sign", "ts", "high", "low", "sub"))
-            out.parts.append((query, Changes(sign, ts, high, low, rows, sub)))
-        return out
+        return Ready([(query, read_changes(state[f"changes{i}"])) for i, query in enumerate(state["queries"])])

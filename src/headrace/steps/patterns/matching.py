@@ -13,23 +13,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace.changes.algebra import consolidate
 from headrace.kernels.codes import NULL
+from headrace.kernels.keys.sortable import SIGN
 from headrace.kernels.patterns import stacks
 from headrace.plan.query import Emit
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.state.kept import Kept
 from headrace.state.reservoir import ChunkCache
-from headrace.steps.patterns.events import Events
+from headrace.steps.patterns.events import NO_WORD, Events
 from headrace.steps.patterns.frames import Frames, as_id
 from headrace.steps.patterns.grouping import Grouping
-from headrace.steps.patterns.holding import Held, Ready, consolidate, watches
+from headrace.steps.patterns.holding import Held, Ready, watches
 from headrace.steps.patterns.search import search_of
-from headrace.steps.patterns.showing import KEYS, Results, Showing
+from headrace.steps.patterns.showing import Results, Showing
 from headrace.steps.patterns.waiting import NEVER, Waiting, waits_on
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from headrace.changes.keys import Keys
     from headrace.plan.patterns import Spill
     from headrace.program.patterns import PatternProgram, Sequencing
     from headrace.program.stage import Stage
@@ -70,7 +73,7 @@ class Matching:
         self.search = search_of(spec, grouped=any(p.groups for p in self._emits(Emit.CHANGES)))
         self.events = Events(self.search)
         self.kept = self._reservoir(store, cache, owner, chunk_rows)
-        self.frames = Frames(self.search, self.kept, lambda first, stop: self._lines(_as_rows(*self.kept.rows(first, stop))))
+        self.frames = Frames(self.search, self.kept, lambda first, stop: self._lines(self.kept.rows(first, stop)))
         self.waiting = Waiting(np.zeros(0, np.int64))
         self.number = np.zeros(0, np.int64)  # per event: that of its row in `kept`, -1 while it is open
         self.at = np.zeros(0, np.int64)  # per event of a batch: where its row is
@@ -80,6 +83,7 @@ class Matching:
         self.told = Held.none(n, 1)  # CHANGES: results that are told when the clock is past the end of their window
         self.final = Held.none(n, len(self.watches))  # FINAL: results that something may still undo
         self.ready = Ready()  # IN ORDER: final results that wait for those before them
+        self.key_words = 0  # of the order keys that have come: how many any of them needed
         self.patience, self.longer = PATIENCE, min(PATIENCE, LONGER)
         self._fresh = self._unseen = 0  # events that came since the first was done, and since the second
         self._furthest = START_OF_TIME  # the largest time that any source had shown before a batch
@@ -87,8 +91,8 @@ class Matching:
     def _reservoir(self, store: ChunkStore, cache: ChunkCache, owner: Hashable, chunk_rows: int) -> Kept:
         spill = self.spec.spill
         if spill is None:
-            return Kept(self.layout, store, cache, owner, chunk_rows, 0, places=3)
-        return Kept(self.layout, store, ChunkCache(1), owner, spill.frame, 0, places=3, largest=1)
+            return Kept(self.layout, store, cache, owner, chunk_rows, 0)
+        return Kept(self.layout, store, ChunkCache(1), owner, spill.frame, 0, largest=1)
 
     @property
     def stored(self) -> int:
@@ -159,28 +163,30 @@ class Matching:
             fits = np.ones(n, np.bool_) if code is None else some.columns[code] == 0
             bits |= fits.astype(np.int64) << p
         vectors = self.search.plan.vectors
-        out, nulls = np.empty((n, stacks.WORDS + len(vectors)), np.int64), np.zeros(n, np.int64)
+        first = stacks.WORDS + len(vectors)
+        self.key_words = max(self.key_words, some.keys.words.shape[1])
+        out, nulls = np.full((n, first + self.key_words), NO_WORD), np.zeros(n, np.int64)
+        out[:, first : first + some.keys.words.shape[1]] = (some.keys.words ^ SIGN).view(np.int64)
         for i, vector in enumerate(vectors):
             out[:, stacks.WORDS + i] = some.columns[self.layout.values[vector][0]]
             code = self.layout.codes[vector]
             if code is not None:
                 nulls |= (some.columns[code] >= NULL).astype(np.int64) << i
         key = np.zeros(n, np.int64) if self.spec.key is None else some.columns[self.spec.key]
-        columns = (some.ts, some.high, some.low, _subs(some), key, bits, nulls)
-        for at, values in zip((*KEYS, stacks.KEY, stacks.BITS, stacks.NULLS), columns, strict=True):
+        columns = (some.ts, some.keys.high, some.keys.low, first, key, bits, nulls)
+        places = (stacks.TS, stacks.HIGH, stacks.LOW, stacks.SUB, stacks.KEY, stacks.BITS, stacks.NULLS)
+        for at, values in zip(places, columns, strict=True):
             out[:, at] = values
         out[:, stacks.DEAD] = 0
         return out
 
-    def keys(self, ids: np.ndarray) -> list[np.ndarray]:
+    def keys(self, ids: np.ndarray) -> Keys:
         """The order keys of events of sequences, in memory and outside."""
-        here = np.maximum(ids, 0)
-        out = [self.events.rows[here, column] for column in KEYS]
-        outside = np.flatnonzero(ids < 0)
-        if len(outside):
-            for values, found in zip(out, self.kept.keys(as_id(ids[outside])), strict=True):
-                values[outside] = found
-        return out
+        outside = ids < 0
+        if not outside.any():
+            return self.events.keys(ids)
+        both = self.events.keys(ids[~outside]).append(self.kept.keys(as_id(ids[outside])))
+        return both.take(np.argsort(np.concatenate((np.flatnonzero(~outside), np.flatnonzero(outside)))))
 
     def _out(self, made: np.ndarray, unmade: np.ndarray, stayed: np.ndarray, showing: Showing, passed: Passed) -> Results:
         out: Results = []
@@ -214,7 +220,7 @@ class Matching:
         if not self.watches:
             return made
         self.final.remove(unmade)
-        times = [self._ends(made) if w.at is None else self.keys(made[:, w.at])[0] for w in self.watches]
+        times = [self._ends(made) if w.at is None else self._times(made[:, w.at]) for w in self.watches]
         self.final.add(made, np.stack(times, axis=1))
         alone = len(passed.sources) == 1  # then what comes at its frontier stands behind all that is there
         bounds = [
@@ -222,8 +228,15 @@ class Matching:
         ]
         return self.final.release(np.array(bounds, np.int64))
 
+    def _times(self, ids: np.ndarray) -> np.ndarray:
+        times = self.events.rows[np.maximum(ids, 0), stacks.TS]
+        outside = np.flatnonzero(ids < 0)
+        if len(outside):
+            times[outside] = self.kept.keys(as_id(ids[outside])).ts
+        return times
+
     def _ends(self, sequences: np.ndarray) -> np.ndarray:
-        return self.keys(sequences[:, 0])[0] + self.spec.within
+        return self._times(sequences[:, 0]) + self.spec.within
 
     # ---- state ----------------------------------------------------------------------------------------------------
 
@@ -234,7 +247,7 @@ class Matching:
         events = self.open[:final]
         there = np.flatnonzero(events >= 0)
         first = self.kept.reservoir.count
-        self.kept.append(rows, there, rows.high, rows.low, _subs(rows))
+        self.kept.append(rows, there)
         self.number[events[there]] = first + np.arange(len(there))
         gone = [rows.slice(0, final).take(np.flatnonzero(events < 0)).columns] if len(there) < final else []
         self.open = self.open[final:]
@@ -323,7 +336,7 @@ class Matching:
         self.kept.load(state)
         self.ready = Ready.load(ready)
         first = max(self.kept.oldest, self.frames.stop)
-        kept = _as_rows(*self.kept.rows(first))
+        kept = self.kept.rows(first)
         wanted = np.ones(len(kept) + len(zone), np.uint8) if flags is None else np.unpackbits(flags, count=len(kept) + len(zone))
         there = np.flatnonzero(wanted[: len(kept)])
         events = np.full(len(kept), -1, np.int64)
@@ -346,14 +359,3 @@ def decided_before(frontier: int, final_before: int, spec: Sequencing) -> int:
     if not spec.trailing:
         return final_before
     return frontier if frontier == END_OF_TIME else frontier - spec.within
-
-
-def _subs(rows: Rows) -> np.ndarray:
-    return np.zeros(len(rows), np.int64) if rows.sub is None else rows.sub
-
-
-def _as_rows(ts: np.ndarray, columns: list[np.ndarray]) -> Rows:
-    from headrace.state.rows import Rows
-
-    *own, high, low, sub = columns
-    return Rows(ts, high, low, own, sub)

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from headrace.aggregates.metrics import MetricColumn, kept_to_arrow
 from headrace.changes.changes import Changes
+from headrace.changes.keys import joined
+from headrace.changes.rows import batch_of
 from headrace.kernels.codes import NULL
-from headrace.kernels.keys.hashing import pair_hashes, place_hashes
-from headrace.kernels.patterns import linking, stacks
-from headrace.runtime.zone import empty_batch
+from headrace.kernels.patterns import linking
 from headrace.steps.patterns.frames import as_id
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 Results = list[tuple[str, Changes]]
 Members = dict[int, tuple[np.ndarray, np.ndarray]]  # by place: where the events of every group end in the list, and the list
-KEYS = (stacks.TS, stacks.HIGH, stacks.LOW, stacks.SUB)
 
 
 @dataclass(slots=True)
@@ -67,15 +66,9 @@ class Showing:
         return [self._of(p, sequences, self._metrics(p, members), sign) for p in programs]
 
     def _of(self, program: PatternProgram, sequences: np.ndarray, metrics: list[MetricColumn], sign: int) -> tuple[str, Changes]:
-        keys = [self.owner.keys(sequences[:, q]) for q in range(sequences.shape[1])]
-        ts, high, low, sub = keys[-1]
-        if len(keys) > 1:
-            place = place_hashes(*keys[0])
-            for other in keys[1:-1]:
-                place = pair_hashes(place, place_hashes(*other))
-            sub = pair_hashes(place, sub)
-        signs = np.full(len(sequences), sign, np.int8)
-        return program.query, Changes(signs, ts, high, low, self._values(program, sequences, metrics), sub)
+        *others, last = (self.owner.keys(sequences[:, q]) for q in range(sequences.shape[1]))
+        keys = last.under(joined([key.whole() for key in others])) if others else last
+        return program.query, Changes.of(sign, keys, self._values(program, sequences, metrics))
 
     # ---- groups ---------------------------------------------------------------------------------------------------
 
@@ -143,4 +136,4 @@ class Showing:
             arrays += group.to_arrow(metrics[:count])
             names += [m.name for m in group.program.metrics]
             metrics = metrics[count:]
-        return pa.RecordBatch.from_arrays(arrays, names) if arrays else empty_batch(len(sequences))
+        return batch_of(arrays, names, len(sequences))

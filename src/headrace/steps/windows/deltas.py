@@ -15,9 +15,9 @@ from headrace.plan.windows import DeltaWindow, SessionWindow
 from headrace.program.stage import Stage, TableRole
 from headrace.scalars.compiled import Slot, compile_expression
 from headrace.steps.windows.lives import Lives
-from headrace.steps.windows.looks import CLOCK_PLACE
 
 if TYPE_CHECKING:
+    from headrace.changes.keys import Keys
     from headrace.scalars.compiled import Compiled
     from headrace.state.reservoir import Run
     from headrace.state.rows import Layout, Rows
@@ -62,17 +62,18 @@ class Deltas(Lives):
         """For every row the name of its life and when that began, going on from the state, which moves on with `commit`."""
         assert self.compiled is not None
         keys = rows.columns[self.base]
-        high, low = (a.view(np.uint64) for a in (rows.high, rows.low))
-        name = rows.ts.view(np.uint64) * _MIX + high
-        name = ((name ^ (name >> np.uint64(29))) * _MIX + low).view(np.int64)  # of a life that begins with this row
+        name = np.zeros(len(rows), np.uint64)  # of a life that begins with this row
+        for i, part in enumerate(rows.keys.columns):
+            mixed = (name ^ (name >> np.uint64(29))) * _MIX + part.view(np.uint64)
+            name = mixed if i < 3 else np.where(part == 0, name, mixed)  # how far words are filled up means nothing
         touched = np.unique(keys)
         state = (self.first, self.nulls, self.life, self.start, self.last)
         saved = [a[touched].copy() for a in state]
         values, nulls = self._words(rows.columns)
         begun, began = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
         delta_ends(
-            self.compiled.number, max(self.compiled.width, 2 * len(self.columns)), self.limit, rows.ts, name, keys, values, nulls,
-            *state, begun, began,
+            self.compiled.number, max(self.compiled.width, 2 * len(self.columns)), self.limit, rows.ts, name.view(np.int64),
+            keys, values, nulls, *state, begun, began,
         )  # fmt: skip
         if not commit:
             for array, old in zip(state, saved, strict=True):
@@ -98,7 +99,7 @@ class Deltas(Lives):
         """Keys are kept: their windows do not end by time."""
         return np.zeros(self.tables[self.base].count, np.bool_)
 
-    def closed(self, rows: Run, high: np.ndarray, low: np.ndarray, ask: Ask, end: int | None) -> Looks:
+    def closed(self, rows: Run, places: Keys, ask: Ask, end: int | None) -> Looks:
         """The lives that rows end, each told at the place of that row; at the end of the input, those that go on."""
         keys, lives = rows.columns[self.base], rows.columns[self.index].astype(np.int64)
         before = self.current.copy()
@@ -113,7 +114,7 @@ class Deltas(Lives):
         if ask.only is not None:
             asked &= ask.only[keys]
         at = np.flatnonzero((prev >= 0) & (prev != lives) & asked)
-        found = self._looks(prev[at], rows.ts[at], at.astype(np.int64), high[at], low[at])
+        found = self._looks(prev[at], rows.ts[at], at.astype(np.int64), places.take(at))
         return found if end is None else found.append(self._open(keys, lives, end))
 
     def _open(self, keys: np.ndarray, lives: np.ndarray, end: int) -> Looks:
@@ -121,8 +122,7 @@ class Deltas(Lives):
         now[keys] = lives
         left = np.sort(now[now >= 0])
         n = len(left)
-        place = np.full(n, CLOCK_PLACE, np.int64), np.zeros(n, np.int64)
-        return self._looks(left, np.full(n, end, np.int64), np.full(n, len(keys), np.int64), *place)
+        return self._looks(left, np.full(n, end, np.int64), np.full(n, len(keys), np.int64))
 
     def dump(self, table: int, start: int, stop: int) -> dict[str, Any]:
         """What belongs to a range of numbers of one of the tables."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.aggregates.metrics import MetricColumn
-from headrace.changes.changes import joined_subs
+from headrace.changes.algebra import diff
 from headrace.plan.windows import RowsWindow
 from headrace.program.stage import Output, Stage
 from headrace.state.rows import Rows
@@ -90,26 +90,13 @@ def differences(
     old: Rows, new: Rows, rows: Plan, was: list[MetricColumn], now: list[MetricColumn], removed: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Places in `rows.old` to take back, and in `rows.new` to say. What was `removed` has changed if it came back."""
-    take_back, say = np.ones(len(rows.old), np.bool_), np.ones(len(rows.new), np.bool_)
-    if len(rows.old) and len(rows.new):
-        in_old, in_new = _same_rows(old, new, rows)
-        changed = removed[rows.old[in_old]]
-        for a, b in zip(was, now, strict=True):
-            changed |= a.take(in_old).differs(b.take(in_new))
-        take_back[in_old[~changed]] = False
-        say[in_new[~changed]] = False
-    return take_back.nonzero()[0], say.nonzero()[0]
 
+    def differs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        changed = removed[rows.old[a]]
+        for one, other in zip(was, now, strict=True):
+            changed |= one.take(a).differs(other.take(b))
+        return changed
 
-def _same_rows(old: Rows, new: Rows, rows: Plan) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of places that stand for one row. Order keys are unique, and both sides are sorted by them."""
-    a, b = old.take(rows.old), new.take(rows.new)
-    keys = [np.concatenate((a.ts, b.ts)), np.concatenate((a.high, b.high)), np.concatenate((a.low, b.low))]
-    sub = joined_subs((a, b))
-    keys += [] if sub is None else [sub]
-    order = np.lexsort((np.arange(len(keys[0])), *reversed(keys)))
-    same = np.ones(max(len(order) - 1, 0), np.bool_)
-    for key in keys:
-        same &= key[order[1:]] == key[order[:-1]]
-    twin = np.flatnonzero(same)
-    return order[twin], order[twin + 1] - len(a)
+    if len(rows.old) == 0 or len(rows.new) == 0:  # most often: nothing that was said can have changed
+        return np.arange(len(rows.old)), np.arange(len(rows.new))
+    return diff(old.keys.take(rows.old).columns, new.keys.take(rows.new).columns, differs)

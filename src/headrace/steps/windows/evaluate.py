@@ -16,6 +16,7 @@ from headrace.aggregates.moves import Moves
 from headrace.aggregates.queue import QueueTally
 from headrace.aggregates.sums import DecimalSumTally, DoubleSumTally, IntegerSumTally, MomentsTally
 from headrace.aggregates.tally import CountTally, DistinctTally, grown
+from headrace.changes.keys import Keys
 from headrace.plan.aggregates import decimal_parts, result_type
 from headrace.plan.aggregates import function as aggregate_function
 from headrace.plan.time import START_OF_TIME
@@ -113,8 +114,7 @@ class Evaluator:
         vectors = {w.field for w in stage.windows} | {r.field for r in stage.reports}
         self.fields = {v: FieldState.of(layout, v) for v in vectors if v is not None}
         self.owners = {_owner(stage, r): np.zeros(0, np.int32) for r in stage.reports if r.partition is not None}
-        # Where looks need them: the number of the first row of the zone, and the positions of all of them.
-        self.places = (0, np.empty(0, np.int64), np.empty(0, np.int64))
+        self.places = (0, Keys.none())  # where looks need them: the number of the first row of the zone, and the keys of all
         self.lives: dict[int, Lives] = {}  # by their table
         self.ended: set[int] = set()  # windows that end at one time, which has passed
         self.zone = Run(0, np.empty(0, np.int64), layout.empty())  # of the last pass
@@ -140,6 +140,11 @@ class Evaluator:
         """Remember in which partition each group of these rows is."""
         for (group, partition), owner in self.owners.items():
             owner[columns[group]] = columns[partition]
+
+    def keys_of(self, rows: Run) -> Keys:
+        """The order keys of rows of the zone."""
+        first, keys = self.places
+        return keys.slice(rows.first - first, rows.first - first + len(rows.ts))
 
     @property
     def next_row(self) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headrace.changes.keys import Keys
 from headrace.kernels.codes import NULL
 from headrace.kernels.windows import reports
 from headrace.plan.windows import (
@@ -22,7 +23,7 @@ from headrace.plan.windows import (
     SpanWindow,
     UntilWindow,
 )
-from headrace.steps.windows.looks import CLOCK_PLACE, Looks
+from headrace.steps.windows.looks import Looks
 
 if TYPE_CHECKING:
     from headrace.aggregates.moves import Moves
@@ -37,23 +38,21 @@ if TYPE_CHECKING:
 class Fires:
     """Looks in the order in which they happen."""
 
-    time: np.ndarray
-    high: np.ndarray
-    low: np.ndarray
+    place: Keys
     entered: np.ndarray
     left: np.ndarray
     part: np.ndarray  # the partition it is about
-    mark: np.ndarray
+    mark: np.ndarray | None = None  # tells several at one place apart
     row: np.ndarray | None = None  # where it is known: the last row that it sees
 
     def __len__(self) -> int:
         """How many."""
-        return len(self.time)
+        return len(self.place)
 
     def looks(self, at: np.ndarray, key: np.ndarray) -> Looks:
         """Looks at single keys: which fire, and the key."""
-        time = self.time[at]
-        return Looks(time, key, self.entered[at], self.left[at], self.high[at], self.low[at], self.mark[at])
+        place, mark = self.place.take(at), None if self.mark is None else self.mark[at]
+        return Looks(place.ts, key, self.entered[at], self.left[at], place, mark)
 
 
 @dataclass(slots=True)
@@ -62,8 +61,7 @@ class Pass:
 
     stage: Stage
     rows: Run
-    high: np.ndarray
-    low: np.ndarray
+    keys: Keys
     moves: Moves
     counter: CountTally | None  # of the rows of each partition
     positions: Positions | None  # of the field that lets it look
@@ -108,11 +106,8 @@ def _after_rows(report: Report, trigger: EveryRows, pass_: Pass, ask: Ask) -> Fi
         chosen &= ask.only[part]
     at = np.flatnonzero(chosen)
     moves = pass_.moves
-    none = np.zeros(len(at), np.int64)
-    return Fires(
-        pass_.rows.ts[at], pass_.high[at], pass_.low[at], moves.enter_end[at], moves.leave_end[at],
-        part[at] if report.partition is not None else none.astype(np.int32), none,
-    )  # fmt: skip
+    parts = part[at] if report.partition is not None else np.zeros(len(at), np.int32)
+    return Fires(pass_.keys.take(at), moves.enter_end[at], moves.leave_end[at], parts)
 
 
 def _before_rows(report: Report, trigger: EveryField, pass_: Pass, ask: Ask) -> Fires:
@@ -130,16 +125,16 @@ def _before_rows(report: Report, trigger: EveryField, pass_: Pass, ask: Ask) -> 
     moves = pass_.moves
     entered = (moves.enter_end if lags else _padded(moves.enter_end))[row]
     left = (moves.leave_end if timed else _padded(moves.leave_end))[row]
-    time, high, low = rows.ts[row], pass_.high[row], pass_.low[row]
+    place = pass_.keys.take(row)
     last = None if pass_.end is None else positions.next_mark(trigger.every)
     if last is not None and pass_.end is not None:
-        time, high, low = (np.append(a, x) for a, x in ((time, pass_.end), (high, CLOCK_PLACE), (low, 0)))
+        place = place.append(Keys.of_clock(np.array([pass_.end])))
         gone = len(moves.leave_row) if timed else _padded(moves.leave_end)[-1]
         entered, left = np.append(entered, len(moves.enter_row)), np.append(left, gone)
         mark = np.append(mark, last)
     if size is not None and pass_.leaving is not None:
         left = pass_.leaving.searchsorted(mark * trigger.every - size, side="right")
-    return Fires(time, high, low, entered, left, np.zeros(len(time), np.int32), mark)
+    return Fires(place, entered, left, np.zeros(len(place), np.int32), mark)
 
 
 def _padded(ends: np.ndarray) -> np.ndarray:
@@ -164,9 +159,7 @@ def _at_times(report: Report, trigger: EveryTime, pass_: Pass, ask: Ask) -> Fire
     times = np.arange(first, stop, trigger.every, dtype=np.int64) if first < stop else np.empty(0, np.int64)
     at = rows.ts.searchsorted(times, side="right")
     entered, left = _padded(pass_.moves.enter_end)[at], _padded(pass_.moves.leave_end)[at]
-    n = len(times)
-    none = np.zeros(n, np.int64)
-    return Fires(times, np.full(n, CLOCK_PLACE, np.int64), none, entered, left, none.astype(np.int32), none)
+    return Fires(Keys.of_clock(times), entered, left, np.zeros(len(times), np.int32))
 
 
 def until(window: UntilWindow, every: int, gone: Run, ask: Ask, entered: int) -> Fires | None:
@@ -177,10 +170,9 @@ def until(window: UntilWindow, every: int, gone: Run, ask: Ask, entered: int) ->
     longest, shortest = ((window.stop - int(ts)) // every + 1 for ts in (gone.ts[0], gone.ts[-1]))
     count = longest - shortest + 1
     starts = window.stop - every * np.arange(longest, shortest - 1, -1, dtype=np.int64)
-    none = np.zeros(count, np.int64)
     return Fires(
-        np.full(count, window.stop, np.int64), np.full(count, CLOCK_PLACE, np.int64), none, np.full(count, entered, np.int64),
-        gone.ts.searchsorted(starts, side="right"), none.astype(np.int32), (window.stop - starts) // every,
+        Keys.of_clock(np.full(count, window.stop, np.int64)), np.full(count, entered, np.int64),
+        gone.ts.searchsorted(starts, side="right"), np.zeros(count, np.int32), (window.stop - starts) // every,
     )  # fmt: skip
 
 
@@ -201,12 +193,8 @@ def _after_instants(report: Report, trigger: EveryInstant, pass_: Pass, ask: Ask
         at, part = ends[pairs[0][chosen]], pairs[1][chosen].astype(np.int32)
         wanted = np.ones(len(at), np.bool_)
     at, part = at[wanted], part[wanted]
-    none = np.zeros(len(at), np.int64)
-    if report.batch is None:
-        high, low = np.full(len(at), CLOCK_PLACE, np.int64), none
-    else:
-        high, low = pass_.high[at], pass_.low[at]
-    return Fires(ts[at], high, low, moves.enter_end[at], moves.leave_end[at], part, none, at)
+    place = Keys.of_clock(ts[at]) if report.batch is None else pass_.keys.take(at)
+    return Fires(place, moves.enter_end[at], moves.leave_end[at], part, row=at)
 
 
 def instants(rows: Run, batch: int | None) -> np.ndarray:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.aggregates.tally import DistinctTally
+from headrace.changes.keys import Keys
 from headrace.kernels.windows.lives import starts
 from headrace.plan.time import START_OF_TIME
 from headrace.program.stage import Stage
-from headrace.steps.windows.looks import CLOCK_PLACE, Looks
+from headrace.steps.windows.looks import Looks
 
 if TYPE_CHECKING:
     from headrace.aggregates.tally import TallyState
@@ -112,13 +113,11 @@ class Lives:
         found = found[np.lexsort((at[found], over[found]))]
         return self._looks(found, over[found], at[found])
 
-    def _looks(self, lives: np.ndarray, time: np.ndarray, entered: np.ndarray, *place: np.ndarray) -> Looks:
-        n = len(lives)
-        high, low = place or (np.full(n, CLOCK_PLACE, np.int64), np.zeros(n, np.int64))
-        none = np.zeros(n, np.int64)
+    def _looks(self, lives: np.ndarray, time: np.ndarray, entered: np.ndarray, place: Keys | None = None) -> Looks:
         return Looks(
-            time, lives.astype(np.int32), entered, none, high, low, none, self.began[lives], self.key[lives].astype(np.int32)
-        )
+            time, lives.astype(np.int32), entered, np.zeros(len(lives), np.int64), place or Keys.of_clock(time),
+            begin=self.began[lives], base=self.key[lives].astype(np.int32),
+        )  # fmt: skip
 
     def purge(
         self,

@@ -90,6 +90,7 @@ def _until_now(
         fires.entered, fires.left, fires.part,
     )  # fmt: skip
     found = fires.looks(at, key)
+    assert fires.mark is not None, "windows are numbered"
     found.begin = spec.stop - fires.mark[at] * report.trigger.every
     first = np.full(len(presence.counts), spec.stop, np.int64)
     counts = presence.at.code(gone.columns) < NULL
@@ -102,9 +103,7 @@ def _closed(ev: Evaluator, report: Report, rows: Run, ask: Ask, end: int | None)
     lives = ev.lives[ev.stage.tallies[report.presence].group]
     if not isinstance(lives, Deltas):
         return lives.looks(rows, ask)
-    first, high, low = ev.places
-    high, low = (a[rows.first - first : rows.first - first + len(rows.ts)] for a in (high, low))
-    return lives.closed(rows, high, low, ask, end)
+    return lives.closed(rows, ev.keys_of(rows), ask, end)
 
 
 def _fired(
@@ -113,13 +112,11 @@ def _fired(
     """The looks of a report that the clock alone does not let happen."""
     counter = None if report.counter is None else ev.tallies[report.counter]
     assert counter is None or isinstance(counter, CountTally), "rows are counted"
-    first, high, low = ev.places
-    high, low = (a[rows.first - first : rows.first - first + len(rows.ts)] for a in (high, low))
     positions = None if report.field is None else ev.fields[report.field].positions(rows)
     window = ev.stage.tallies[report.presence].window
     same = report.field is not None and ev.stage.windows[window].field == report.field
     leaving = ev.fields[report.field].leaving[window] if same and report.field is not None else None
-    pass_ = Pass(ev.stage, rows, high, low, moves, counter, positions, leaving, rows.first > 0, end)
+    pass_ = Pass(ev.stage, rows, ev.keys_of(rows), moves, counter, positions, leaving, rows.first > 0, end)
     fires = fired(report, pass_, ask)
     if isinstance(report.trigger, EveryInstant) and report.trigger.rows is None:
         return came_then(report, pass_, fires, presence)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace.changes.keys import Keys
+from headrace.kernels.keys.sortable import SIGN
 from headrace.kernels.windows import reports
 from headrace.plan.windows import RangeWindow
 
@@ -15,9 +17,6 @@ if TYPE_CHECKING:
     from headrace.aggregates.tally import CountTally
     from headrace.plan.windows import EveryTime
     from headrace.state.reservoir import Run
-
-
-CLOCK_PLACE = 2**62  # rows made by the clock at u follow every event at u
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +35,15 @@ class Ask:
 class Looks:
     """Looks at single keys, in the order of time.
 
-    Those that rows let happen stand at the place of a row; `mark` tells several at one place apart. `begin` is where windows
-    begin that have no fixed length.
+    Those that rows let happen stand at the place of a row, others behind all rows of their time; `mark` tells several at one
+    place apart. `begin` is where windows begin that have no fixed length.
     """
 
     time: np.ndarray
     key: np.ndarray
     entered: np.ndarray
     left: np.ndarray
-    high: np.ndarray | None = None
-    low: np.ndarray | None = None
+    place: Keys | None = None
     mark: np.ndarray | None = None
     begin: np.ndarray | None = None
     base: np.ndarray | None = None  # where keys are lives: whose they are
@@ -65,12 +63,24 @@ class Looks:
         if not len(self) or not len(other):
             return other if not len(self) else self
         pairs = ((getattr(self, name), getattr(other, name)) for name in self.__slots__)
-        return Looks(*(None if a is None else np.concatenate((a, b)) for a, b in pairs))  # type: ignore[arg-type]
+        return Looks(*(_both(a, b) for a, b in pairs))
 
     def take(self, index: np.ndarray) -> Looks:
         """The looks at these places."""
         parts = (getattr(self, name) for name in self.__slots__)
-        return Looks(*(None if a is None else a[index] for a in parts))  # type: ignore[arg-type]
+        return Looks(*(None if a is None else a.take(index) for a in parts))  # type: ignore[arg-type]
+
+    @property
+    def keys(self) -> Keys:
+        """Where they stand."""
+        place = Keys.of_clock(self.time) if self.place is None else self.place
+        return place if self.mark is None else place.under(self.mark.view(np.uint64)[:, None] ^ SIGN)
+
+
+def _both(a: Any, b: Any) -> Any:
+    if a is None:
+        return None
+    return a.append(b) if isinstance(a, Keys) else np.concatenate((a, b))
 
 
 def look(trigger: EveryTime, window: RangeWindow, presence: CountTally, rows: Run, edges: dict[int, Run], ask: Ask) -> Looks:

@@ -13,7 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.aggregates.metrics import MetricColumn, metric_column, to_arrow
+from headrace.changes.algebra import diff
 from headrace.changes.changes import Changes
+from headrace.kernels.keys.sortable import sortable_words
 from headrace.plan.arrow import arrow_type
 from headrace.plan.nodes import BOUNDS
 from headrace.plan.query import Emit
@@ -30,9 +32,11 @@ from headrace.plan.windows import (
     RowsWindow,
     SpanWindow,
 )
-from headrace.steps.windows.looks import CLOCK_PLACE, Ask, Looks
+from headrace.steps.windows.looks import Ask, Looks
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from headrace.aggregates.tally import Reading
     from headrace.program.stage import Report, Stage
     from headrace.runtime.zone import Zone
@@ -56,6 +60,24 @@ class Said:
 
     looks: Looks
     metrics: list[MetricColumn]
+
+    @property
+    def identity(self) -> list[np.ndarray]:
+        """What tells looks apart."""
+        looks = self.looks
+        mark = [] if looks.mark is None else [looks.mark]
+        return [looks.key, *mark, *([looks.time] if looks.place is None else looks.place.columns)]
+
+    def differs(self, other: Said) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """Whether the other says something else at the same looks."""
+
+        def at(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+            out = np.zeros(len(a), np.bool_)
+            for was, now in zip(self.metrics, other.metrics, strict=True):
+                out |= was.take(a).differs(now.take(b))
+            return out
+
+        return at
 
     def append(self, other: Said) -> Said:
         """Both, the other last."""
@@ -194,7 +216,7 @@ class Reporting:
         out = []
         for report, old, early, late in zip(self.stage.reports, *self._heard, strict=True):
             now = early.append(late)
-            take_back, say = _differences(old, now)
+            take_back, say = diff(old.identity, now.identity, old.differs(now))
             out += self._changes(report, old, take_back, -1) + self._changes(report, now, say, 1)
         return out
 
@@ -211,21 +233,8 @@ class Reporting:
         names = [m.name for m in report.metrics]
         names[report.bounds : report.bounds] = [f.name for f in BOUNDS[2 - report.ends :]]
         batch = pa.RecordBatch.from_arrays(columns, names)
-        n = len(chosen)
-        high = np.full(n, CLOCK_PLACE, np.int64) if looks.high is None else looks.high
-        low = np.zeros(n, np.int64) if looks.low is None else looks.low
-        sub = self._sub(report, looks)
-        return [(report.query, Changes(np.full(n, sign, np.int8), looks.time, high, low, batch, sub))]
-
-    def _sub(self, report: Report, looks: Looks) -> np.ndarray:
-        """Groups of one look stand in the order of their hashes: no order means more, and this one is always the same."""
-        table = self.stage.tallies[report.presence].group
-        base = self.stage.tables[table].base
-        names = self.tables[table].low[looks.key] if looks.base is None or base is None else self.tables[base].low[looks.base]
-        place = names >> np.uint64(1)
-        if looks.mark is not None:
-            place = (place + looks.mark.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) & np.uint64(2**63 - 1)
-        return place.view(np.int64)
+        group = sortable_words(columns[: report.bounds], len(chosen))
+        return [(report.query, Changes.of(sign, looks.keys.under(group), batch))]
 
 
 def _bounds(window: LookedAt, looks: Looks) -> tuple[np.ndarray, np.ndarray]:
@@ -249,25 +258,3 @@ def _asks(*parts: tuple[int, int, np.ndarray | None]) -> list[Ask]:
 
 def _window(stage: Stage, report: Report) -> LookedAt:
     return stage.windows[stage.tallies[report.presence].window].window
-
-
-def _differences(old: Said, now: Said) -> tuple[np.ndarray, np.ndarray]:
-    """Which of the old to take back, and which of the new to say: all that is not the same to the bit in both."""
-    n, m = len(old.looks), len(now.looks)
-    if n == 0 or m == 0:
-        return np.arange(n), np.arange(m)
-    both = old.looks.append(now.looks)
-    keys = [k for k in (both.key, both.mark, both.low, both.high, both.time) if k is not None]
-    order = np.lexsort(keys)
-    same = np.ones(len(order) - 1, np.bool_)
-    for k in keys:
-        same &= k[order[1:]] == k[order[:-1]]
-    pair = np.flatnonzero(same)
-    a, b = order[pair], order[pair + 1] - n  # stable: the old one stands first
-    differs = np.zeros(len(pair), np.bool_)
-    for was, is_ in zip(old.metrics, now.metrics, strict=True):
-        differs |= was.take(a).differs(is_.take(b))
-    keep_old, keep_now = np.ones(n, np.bool_), np.ones(m, np.bool_)
-    keep_old[a[~differs]] = False
-    keep_now[b[~differs]] = False
-    return np.flatnonzero(keep_old), np.flatnonzero(keep_now)

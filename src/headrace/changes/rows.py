@@ -1,0 +1,32 @@
+"""Batches of Arrow, also those without columns, which have only a length that Arrow's own functions would lose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+
+def batch_of(columns: Sequence[pa.Array], names: Sequence[str], rows: int) -> pa.RecordBatch:
+    """A batch with these columns, also if there are none."""
+    return pa.RecordBatch.from_arrays(list(columns), list(names)) if columns else empty_batch(rows)
+
+
+def empty_batch(rows: int) -> pa.RecordBatch:
+    """A batch of that many rows and no columns."""
+    return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), rows, [None], children=[]))
+
+
+def take(batch: pa.RecordBatch, index: np.ndarray) -> pa.RecordBatch:
+    """Rows of a batch by place."""
+    return batch.take(pa.array(index)) if batch.num_columns else empty_batch(len(index))
+
+
+def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """One after the other."""
+    schema = batches[0].schema
+    if not len(schema):
+        return empty_batch(sum(batch.num_rows for batch in batches))
+    columns = [pa.concat_arrays([batch.column(i) for batch in batches]) for i in range(len(schema))]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
