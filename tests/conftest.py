@@ -51,11 +51,30 @@ def java_classes(tmp_path_factory):
     return tmp_path_factory.mktemp("classes")
 
 
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
+
 @pytest.fixture(scope="session")
 def spark(java_classes):
-    """A local Spark session with Headrace's profile."""
+    """A local Spark session with Headrace's profile.
+
+    It interprets plans instead of compiling them, which for plans of a few rows is most of the work; `HEADRACE_THROUGHOUT` has
+    them compiled, and so has what is about how Spark computes (`compiled`), and all that starts a process of its own.
+    """
     from headrace.spark.session import local_session
 
-    session = local_session(**{"spark.driver.extraClassPath": str(java_classes)})
+    how = {} if os.environ.get("HEADRACE_THROUGHOUT") else INTERPRETED
+    session = local_session(**how, **{"spark.driver.extraClassPath": str(java_classes)})
     yield session
     session.stop()
+
+
+@pytest.fixture
+def compiled(spark):
+    """Plans are compiled, as they are by default."""
+    before = {key: spark.conf.get(key, None) for key in INTERPRETED}
+    for key, value in (("spark.sql.codegen.wholeStage", "true"), ("spark.sql.codegen.factoryMode", "FALLBACK")):
+        spark.conf.set(key, value)
+    yield spark
+    for key, value in before.items():
+        spark.conf.unset(key) if value is None else spark.conf.set(key, value)

@@ -34,7 +34,7 @@ def start(spark, sql, root, **options):
     return start_run(spark, parse_script(text), {}, checkpoint=str(root / "checkpoint"), buckets=2, **options)
 
 
-def test_rows_that_cannot_be_used_are_rejected_with_the_reason(spark, tmp_path):
+def test_rows_that_cannot_be_used_are_rejected_with_the_reason(compiled, spark, tmp_path):
     """A malformed row, a wrong type, a null or absurd timestamp, an expression that fails on one row: one script has them all."""
     lines(
         tmp_path / "csv", "a.csv",
@@ -117,7 +117,7 @@ SELECT row, reason FROM rejected(p) INTO FILE('{}/rejected');
 """
 
 
-def test_where_guards_what_stands_behind_it(spark, tmp_path):
+def test_where_guards_what_stands_behind_it(compiled, spark, tmp_path):
     """A row that a query does not use cannot fail in it."""
     lines(tmp_path / "in", "a.csv", "1970-01-01 00:00:01,6,2", "1970-01-01 00:00:02,1,0", "1970-01-01 00:00:03,8,4")
     start(spark, GUARDED, tmp_path).wait(120)
@@ -128,7 +128,7 @@ def test_where_guards_what_stands_behind_it(spark, tmp_path):
     assert read_sink(tmp_path / "rejected") == []
 
 
-def test_two_expressions_that_share_what_fails_on_one_row(spark, tmp_path):
+def test_two_expressions_that_share_what_fails_on_one_row(compiled, spark, tmp_path):
     """Spark would compute the part that they share once, outside of both attempts, and the whole query would fail."""
     lines(tmp_path / "csv", "a.csv", "1970-01-01 00:00:10,7", "1970-01-01 00:00:11,abc", "1970-01-01 00:00:12,8")
     sql = """

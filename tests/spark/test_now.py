@@ -40,7 +40,7 @@ def test_a_stream_without_a_time_goes_by_arrival(spark, tmp_path):
     assert read_sink(tmp_path / "late") == []
 
 
-def test_only_the_first_batches_compile(spark, tmp_path):
+def test_only_the_first_batches_compile(compiled, spark, tmp_path):
     """Spark writes the time of a batch into generated code; a plan that has it there is compiled for every batch."""
     count = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
     script = ARRIVAL.replace("DELAY 0 SECONDS", "DELAY 0 SECONDS IDLE 1 HOUR AHEAD 1 HOUR END AFTER 1 DAY")
