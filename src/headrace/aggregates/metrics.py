@@ -12,11 +12,17 @@ from headrace.kernels.codes import NULL
 from headrace.kernels.keys.ordered import from_ordered
 from headrace.plan.aggregates import base_type, decimal_parts
 from headrace.plan.arrow import arrow_type
-from headrace.program.stage import Metric, Stage, TallyKind, Vector, VectorKind
-from headrace.state.tables import KeyTable, ValueTable
+from headrace.program.aggregates import TallyKind
+from headrace.program.stage import VectorKind
+from headrace.state.tables import ValueTable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.aggregates.tally import Reading
+    from headrace.program.aggregates import Metric, Tally
+    from headrace.program.stage import Vector
+    from headrace.state.tables import Tables
 
 
 @dataclass(slots=True)
@@ -42,11 +48,13 @@ class MetricColumn:
         return MetricColumn(np.concatenate((self.words, other.words)), np.concatenate((self.valid, other.valid)))
 
 
-def metric_column(stage: Stage, metric: Metric, readings: list[Reading] | dict[int, Reading]) -> MetricColumn:
+def metric_column(
+    tallies: Sequence[Tally], vectors: Sequence[Vector], metric: Metric, readings: list[Reading] | dict[int, Reading]
+) -> MetricColumn:
     """What a metric says at every event."""
     reading = readings[metric.tally]
     n = readings[metric.count]["value"] if metric.count is not None else None
-    tally = stage.tallies[metric.tally]
+    tally = tallies[metric.tally]
     match metric.function:
         case "COUNT":
             return MetricColumn(reading["value"], np.ones(len(reading["value"]), np.bool_))
@@ -55,7 +63,7 @@ def metric_column(stage: Stage, metric: Metric, readings: list[Reading] | dict[i
     assert n is not None
     if tally.kind is TallyKind.MOMENTS:
         return _moments(metric.function, reading, n)
-    kind = stage.vectors[tally.vector].kind
+    kind = vectors[tally.vector].kind
     mean = metric.function == "AVG"
     values = reading["mean"] if mean else reading["value"]
     valid = n > 0
@@ -87,15 +95,17 @@ def _within(words: np.ndarray, precision: int) -> np.ndarray:
     return below & above
 
 
-def to_arrow(stage: Stage, metric: Metric, column: MetricColumn, tables: list[KeyTable]) -> pa.Array:
+def to_arrow(
+    tallies: Sequence[Tally], vectors: Sequence[Vector], metric: Metric, column: MetricColumn, tables: Tables
+) -> pa.Array:
     """A result column in its Arrow type."""
-    vector = stage.vectors[stage.tallies[metric.tally].vector]
+    vector = vectors[tallies[metric.tally].vector]
     if metric.function == "QUEUE" and vector.kind is VectorKind.NUMBERED:
         return kept_to_arrow(vector, metric.type, column, tables)
     return _plain(vector.kind, metric.type, column)
 
 
-def kept_to_arrow(vector: Vector, kind: str, column: MetricColumn, tables: list[KeyTable]) -> pa.Array:
+def kept_to_arrow(vector: Vector, kind: str, column: MetricColumn, tables: Tables) -> pa.Array:
     """Values that were kept to be shown, in their Arrow type."""
     if vector.kind is not VectorKind.NUMBERED:
         return _plain(vector.kind, kind, column)

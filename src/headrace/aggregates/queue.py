@@ -11,7 +11,7 @@ from headrace.kernels.windows import queues
 
 if TYPE_CHECKING:
     from headrace.aggregates.moves import Moves
-    from headrace.program.stage import Tally
+    from headrace.program.aggregates import Tally
     from headrace.state.rows import Layout
     from headrace.state.tables import ValueTable
 

@@ -12,7 +12,7 @@ from headrace.kernels.windows import passes
 
 if TYPE_CHECKING:
     from headrace.aggregates.moves import Moves
-    from headrace.program.stage import Tally
+    from headrace.program.aggregates import Tally
     from headrace.state.rows import Layout
 
 INT_WIDTH = 3  # limbs for sums of 2^31 integers of 64 bits

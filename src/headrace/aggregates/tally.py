@@ -16,7 +16,7 @@ from headrace.kernels.windows import passes
 
 if TYPE_CHECKING:
     from headrace.aggregates.moves import Moves
-    from headrace.program.stage import Tally
+    from headrace.program.aggregates import Tally
     from headrace.state.rows import Layout
 
 Reading = dict[str, np.ndarray]

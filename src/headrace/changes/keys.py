@@ -82,6 +82,11 @@ class Keys:
         """Arrays that compare as the keys do, the one that decides first."""
         return [self.ts, self.high, self.low, *self.words.T]
 
+    def beside(self, others: Keys) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """These and others as arrays that compare with each other."""
+        own, theirs = _as_wide([self.words, others.words])
+        return [self.ts, self.high, self.low, *own.T], [others.ts, others.high, others.low, *theirs.T]
+
     def order(self) -> np.ndarray | None:
         """The permutation that sorts them; None if they are sorted already."""
         return sort_order(self.ts, self.high, self.low, self.sub)

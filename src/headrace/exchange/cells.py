@@ -21,8 +21,8 @@ from headrace.exchange.pack import Placed, route
 from headrace.plan.arrow import arrow_type
 from headrace.plan.time import START_OF_TIME
 from headrace.program.stage import Stage
+from headrace.runtime.arrivals import Arrivals
 from headrace.runtime.clock import Segment
-from headrace.runtime.processor import Arrivals
 
 _NARROW = 1 << 32
 

@@ -14,7 +14,7 @@ from headrace.changes.keys import Keys
 from headrace.kernels.keys.hashing import hash_columns
 from headrace.kernels.keys.segments import NO_PROMISE, judge
 from headrace.plan.time import START_OF_TIME
-from headrace.program.stage import Disorder, Stage
+from headrace.program.stage import Anywhere, Disorder, OneBucket, Stage
 from headrace.runtime.clock import Segment
 from headrace.runtime.intake import all_true
 
@@ -64,13 +64,13 @@ def segments_of(rows: Placed, disorder: Disorder) -> tuple[list[Segment], np.nda
 
 def bucket_of(stage: Stage, inputs: pa.RecordBatch, rows: Placed, chosen: np.ndarray | None, buckets: int) -> np.ndarray:
     """The bucket of every row that was chosen: by its key, in one bucket, or anywhere."""
-    if stage.route is None:
+    if isinstance(stage.route, Anywhere):
         place = rows.keys.low ^ rows.keys.high
         return ((place if chosen is None else place[chosen]) % buckets).astype(np.int64)
     count = len(rows.keys) if chosen is None else len(chosen)
-    if not stage.route:
+    if isinstance(stage.route, OneBucket):
         return np.zeros(count, np.int64)
-    keys = [inputs.column(i) for i in stage.route]
+    keys = [inputs.column(i) for i in stage.route.inputs]
     high, _ = hash_columns(keys if chosen is None else [key.take(pa.array(chosen)) for key in keys], count)
     # The low bits number keys inside a bucket's table; take others here, so that tables stay evenly filled.
     return ((high >> np.uint64(40)) % np.uint64(buckets)).astype(np.int64)

@@ -47,7 +47,7 @@ def decided(node: Pattern, found: Found, outcomes: Mapping[str, Outcome], emit: 
     choices = sorted(choices_of(node, found), key=lambda c: c.key)
     out = []
     for reach in (strict_reach(node, outcomes), full_reach(node, outcomes)):
-        if emit is Emit.FINAL_IN_ORDER:
+        if emit.ordered:
             leave = [c for c in choices if not c.forbidden and _is_next(node, c, reach)]
         else:
             leave = [c for c in choices if not c.forbidden and is_decided(node, c, reach)]

@@ -28,7 +28,7 @@ from headrace.plan.nodes import (
     waits_for_peers,
 )
 from headrace.plan.patterns import Pattern
-from headrace.plan.query import Emit, Query, Using
+from headrace.plan.query import Query, Using
 from headrace.plan.time import END_OF_TIME
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow, Window
 from headrace.testing.rows import Row, from_micros
@@ -251,7 +251,7 @@ def _final(
     """What must be out under EMIT FINAL after a batch; and what may be, where that is more."""
     last = {name: every[-1] for name, every in outcomes.items()}
     above, core = _top(query.node)
-    if isinstance(core, Pattern) and query.emit is not Emit.CHANGES:
+    if isinstance(core, Pattern) and not query.emit.early:
         if query.using is Using.KSLACK:
             slack.push(last, now)
             must = may = slack.released(core, _units_found(core, slack.taken, slack.bound))

@@ -39,6 +39,16 @@ class Emit(Enum):
     FINAL = "FINAL"
     FINAL_IN_ORDER = "FINAL IN ORDER"
 
+    @property
+    def early(self) -> bool:
+        """Whether a query speaks before it is sure, and takes back what was wrong."""
+        return self is Emit.CHANGES
+
+    @property
+    def ordered(self) -> bool:
+        """Whether what it says comes in the total order."""
+        return self is Emit.FINAL_IN_ORDER
+
 
 @dataclass(frozen=True, slots=True)
 class Query:

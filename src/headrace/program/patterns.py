@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 from headrace.plan.expr import Expr
 from headrace.plan.patterns import Spill
 from headrace.plan.query import Emit
+from headrace.program.stage import Stage
 
 if TYPE_CHECKING:
-    from headrace.program.stage import Metric, Tally
+    from headrace.program.aggregates import Metric, Tally
+    from headrace.program.rows import Output
 
 ANY_ROW = -1  # in the place of a negated place: every row forbids
 
@@ -116,10 +118,31 @@ class GroupProgram:
 
 
 @dataclass(frozen=True, slots=True)
-class PatternProgram:
+class PatternOutput:
     """The rows of one query that are results of the pattern of its stage."""
 
     query: str
     emit: Emit
     columns: tuple[PatternColumn, ...]
     groups: tuple[GroupProgram, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PatternProgram:
+    """A sequence pattern. Its queries differ in what they show, and when."""
+
+    sequence: Sequencing
+    shown: tuple[PatternOutput, ...]
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """Whose rows it makes."""
+        return tuple(o.query for o in self.shown)
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """No row leaves as it comes."""
+        return ()
+
+
+PatternStage = Stage[PatternProgram]

@@ -1,44 +1,25 @@
-"""What runs in a bucket, as data: the program of a stage. It holds no arrays and no code, so it travels as it is.
+"""What runs in a bucket, as data: the stage of a plan. It holds no arrays and no code, so it travels as it is.
 
+    Source   where rows come from, and what is known of their order
+    Route    which bucket a row goes to
     Input    a scalar expression over the rows of the stream, computed before the rows reach the bucket
     Table    a numbering of keys: group keys, (key, value) pairs of COUNT(DISTINCT), values that are not numbers
-    Vector   what an aggregate reads of each row: fixed-width values and a code (value, NULL, NaN, .., kept out)
-    Tally    an aggregate state per key of a table and window: count, exact sum, moments, distinct, queue
-    Metric   how a column of the result is read from tallies
-    Output   the rows one query gets: columns of the event, metrics, which events, and when
-    Report   the rows of a query that looks at a window by the clock: metrics of every key in it
-    Join     the rows of a query that are pairs of rows of two sides
-    Slices   reports that look at windows of different lengths at the same times, and add up what lies between once
+    Vector   what a step reads of each row: fixed-width values and a code (value, NULL, NaN, .., kept out)
+    program  what the step of its kind does with the rows (rows.py, windows.py, joins.py, patterns.py)
 
-Equal tables, vectors and tallies of different queries are one: that is how plans share their prefixes (003, 3.3.2).
+Equal parts of different queries are one: that is how plans share their prefixes (003, 3.3.2).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Generic, Protocol, TypeVar
 
 from headrace.plan.expr import Expr
-from headrace.plan.query import Emit
 from headrace.plan.stream import Bound
-from headrace.plan.windows import (
-    DeltaWindow,
-    EveryField,
-    EveryInstant,
-    EveryRows,
-    FieldWindow,
-    LookedAt,
-    RangeWindow,
-    RowsWindow,
-    SessionWindow,
-    Trigger,
-    UnboundedWindow,
-    UntilWindow,
-    Window,
-)
-from headrace.program.patterns import PatternProgram, Sequencing
-
-RESULT = -1  # in the place of the group of a tally: every result of a pattern has rows of its own
+from headrace.plan.windows import DeltaWindow, SessionWindow
+from headrace.program.rows import Output
 
 
 class VectorKind(Enum):
@@ -52,16 +33,6 @@ class VectorKind(Enum):
     BITS = "bits"  # int64 that is the value, bit for bit: FIRST and LAST
     HASHED = "hashed"  # int64 that is equal where the values are: strings that are only compared
     NUMBERED = "numbered"  # number of the value in a table: strings and whatever else has no fixed width
-
-
-class TallyKind(Enum):
-    """What is kept per key."""
-
-    COUNT = "count"
-    SUM = "sum"
-    MOMENTS = "moments"
-    DISTINCT = "distinct"
-    QUEUE = "queue"
 
 
 class TableRole(Enum):
@@ -116,111 +87,6 @@ class Vector:
 
 
 @dataclass(frozen=True, slots=True)
-class WindowProgram:
-    """A window; ROWS PARTITIONED BY names the table that numbers its partitions, ON the vector of the field it is measured on."""
-
-    window: LookedAt
-    partitions: int | None = None
-    field: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """An aggregate state per key of table `group`, over one window. If the group is RESULT, there is neither table nor window."""
-
-    kind: TallyKind
-    window: int
-    group: int
-    vector: int
-    pairs: int | None = None  # DISTINCT: the table of (key, value) pairs
-    mode: str = ""  # QUEUE: MIN, MAX, FIRST, LAST
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A result column: a function of one tally, and of the count of values beside it where it needs one."""
-
-    name: str
-    function: str
-    type: str
-    tally: int
-    count: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """The rows of one query: for every event where the masks hold, its own columns and its metrics."""
-
-    query: str
-    emit: Emit
-    columns: tuple[tuple[str, int], ...]  # (name, input)
-    metrics: tuple[Metric, ...] = ()
-    masks: tuple[int, ...] = ()
-    late: bool = False  # instead of the admitted rows, those that came too late, at once
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """The rows of one query that looks at a window when a trigger fires: the metrics of every key that is in it."""
-
-    query: str
-    emit: Emit
-    trigger: Trigger
-    presence: int  # a tally: how many rows of a key are in the window
-    metrics: tuple[Metric, ...]  # the keys first, then the aggregates
-    bounds: int  # how many metrics stand before the bounds of the window
-    ends: int = 2  # how many bounds are shown: both, or only the end
-    partition: int | None = None  # the table whose keys have a count of rows, or a look, of their own
-    counter: int | None = None  # the tally that counts the rows of each of those
-    batch: int | None = None  # a table: rows of one time and one number in it are one batch
-    field: int | None = None  # EVERY n ON: the vector of the field
-    closed_by_rows: bool = False  # a window that ends by itself ends with the row that no longer fits
-    moved: tuple[int, ...] = ()  # tallies of what came and went since the last look: a group without any is not told
-
-    @property
-    def by_rows(self) -> bool:
-        """Whether rows let it look, and not time alone."""
-        return isinstance(self.trigger, EveryRows | EveryField) or self.closed_by_rows
-
-
-@dataclass(frozen=True, slots=True)
-class SharedSlices:
-    """Reports over windows that differ only in their length, and the tallies that nobody else reads."""
-
-    reports: tuple[int, ...]
-    tallies: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class JoinColumn:
-    """A column of a joined row: the vector that holds it in the rows of its side."""
-
-    name: str
-    type: str
-    side: int  # 0: left, 1: right
-    vector: int
-
-
-@dataclass(frozen=True, slots=True)
-class JoinProgram:
-    """The rows of one query that are pairs. All joins of a stage differ in the query, what they show, and when."""
-
-    query: str
-    emit: Emit
-    split: int  # the rank of the first source of the right side
-    key: int  # the table that numbers what rows are joined on
-    live: int  # the vector that says which rows have a key that is not NULL
-    windows: tuple[Window, Window]
-    preserved: tuple[bool, bool]
-    columns: tuple[JoinColumn, ...]
-
-    @property
-    def moving(self) -> bool:
-        """Whether a row that comes late can undo a pair: it may push another out of a window, or be what a row waited for."""
-        return any(self.preserved) or any(isinstance(w, RowsWindow) for w in self.windows)
-
-
-@dataclass(frozen=True, slots=True)
 class Disorder:
     """What is declared about the order of a stream."""
 
@@ -261,33 +127,69 @@ class Door:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """The program of one stage."""
+class ByHash:
+    """Rows with equal values in these inputs meet in one bucket."""
+
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OneBucket:
+    """All rows meet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anywhere:
+    """A row needs no others."""
+
+
+Route = ByHash | OneBucket | Anywhere
+
+
+@dataclass(frozen=True, slots=True)
+class UniqueRows:
+    """Of rows with one number in a table no further apart than this, only the first counts."""
+
+    table: int
+    within: int
+    members: tuple[int, ...] = ()  # masks of the rows that are then in the stream at all
+
+
+class StepProgram(Protocol):
+    """What a step does, whatever its kind."""
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """Whose rows it makes."""
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """Those of them that show columns of the rows as they come."""
+
+
+P = TypeVar("P", bound=StepProgram, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage(Generic[P]):
+    """What needs one partitioning: inputs, a route, and the program of one kind of step."""
 
     name: str
     sources: tuple[Source, ...]
-    route: tuple[int, ...] | None  # inputs whose values decide the bucket; (): one bucket; None: anywhere
+    route: Route
     inputs: tuple[Input, ...]
     keep: tuple[tuple[int, ...], ...]  # a row is wanted if, for one of these, all masks hold; none: every row
     tables: tuple[Table, ...]
-    windows: tuple[WindowProgram, ...]
     vectors: tuple[Vector, ...]
-    tallies: tuple[Tally, ...]
-    outputs: tuple[Output, ...]
-    unique_within: int | None = None  # rows of one number in the UNIQUE table no further apart than this are one row
-    members: tuple[int, ...] = ()  # with UNIQUE: masks of the rows that are then in the stream at all
-    reports: tuple[Report, ...] = ()
+    program: P
+    unique: UniqueRows | None = None
     level: int = 1  # a stage comes after those whose results it reads
-    joins: tuple[JoinProgram, ...] = ()
-    pattern: Sequencing | None = None
-    patterns: tuple[PatternProgram, ...] = ()
-    slices: tuple[SharedSlices, ...] = ()
+    late: tuple[Output, ...] = ()  # rows of `late(s)`, at once
     doors: tuple[Door, ...] = ()  # a row that comes behind one of them is late here, though it is not for its stream
 
-    @property
-    def sliced(self) -> frozenset[int]:
-        """The tallies that slices keep."""
-        return frozenset(t for s in self.slices for t in s.tallies)
+    def buckets(self, most: int) -> int:
+        """How many buckets it has, where there are so many."""
+        return 1 if isinstance(self.route, OneBucket) else most
 
     @property
     def signed(self) -> bool:
@@ -297,13 +199,7 @@ class Stage:
     @property
     def queries(self) -> tuple[str, ...]:
         """Whose rows it makes."""
-        own = (*(o.query for o in self.outputs), *(r.query for r in self.reports))
-        return (*own, *(j.query for j in self.joins), *(p.query for p in self.patterns))
-
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """All that is read from tallies, by any query."""
-        return (*(m for o in self.outputs for m in o.metrics), *(m for r in self.reports for m in r.metrics))
+        return (*self.program.queries, *(o.query for o in self.late))
 
     @property
     def keeps_for(self) -> int | None:
@@ -311,58 +207,16 @@ class Stage:
         found = [s.disorder.keep for s in self.sources]
         return None if None in found else max(k for k in found if k is not None)
 
-    @property
-    def unique_table(self) -> int | None:
-        """The table that numbers what UNIQUE BY compares."""
-        found = [i for i, t in enumerate(self.tables) if t.role is TableRole.UNIQUE]
-        return found[0] if found else None
-
     def used_where(self, index: int) -> tuple[tuple[int, ...], ...]:
         """Of which rows an input is used: for each use the masks that must hold; empty masks are all rows."""
-        tested = [*(v.masks for v in self.vectors), *(o.masks for o in self.outputs), self.members, *self.keep]
+        outputs = (*self.program.outputs, *self.late)
+        members = self.unique.members if self.unique is not None else ()
+        tested = [*(v.masks for v in self.vectors), *(o.masks for o in outputs), members, *self.keep]
         if any(index in masks for masks in tested):
             return ((),)
         uses = [v.masks for v in self.vectors if v.input == index]
-        uses += [o.masks for o in self.outputs if any(i == index for _, i in o.columns)]
-        if any(index in t.inputs for t in self.tables) or (self.route and index in self.route):
+        uses += [o.masks for o in outputs if any(i == index for _, i in o.columns)]
+        routed = isinstance(self.route, ByHash) and index in self.route.inputs
+        if routed or any(index in t.inputs for t in self.tables):
             uses += self.keep or ((),)
         return tuple(dict.fromkeys(uses))
-
-    @property
-    def eager(self) -> bool:
-        """Whether any output wants results before they are final."""
-        return any(o.emit is Emit.CHANGES for o in self.outputs) or any(r.emit is Emit.CHANGES for r in self.reports)
-
-    @property
-    def keeps(self) -> bool:
-        """Whether keys have lives."""
-        return any(t.role is TableRole.LIFE for t in self.tables)
-
-    @property
-    def lets_go(self) -> bool:
-        """Whether every row leaves every window in the end, so that keys nobody holds can be forgotten."""
-        if len(self.windows) == 1 and isinstance(self.windows[0].window, FieldWindow):
-            return True
-        return all(isinstance(w.window, RangeWindow) for w in self.windows)
-
-    @property
-    def stores_rows(self) -> bool:
-        """Whether rows must stay in the reservoir after they are final."""
-        kept = (RangeWindow, FieldWindow, UntilWindow)
-        counted = [isinstance(w.window, RowsWindow) and w.partitions is None for w in self.windows]
-        return any(counted) or any(isinstance(w.window, kept) for w in self.windows)
-
-    @property
-    def by_instant(self) -> bool:
-        """Whether rows of one time are seen together, and so must all be there before any of them is final."""
-        return self.has_peers or any(isinstance(r.trigger, EveryInstant) for r in self.reports)
-
-    @property
-    def has_peers(self) -> bool:
-        """Whether an event sees rows of its time that stand behind it."""
-        return any(isinstance(w.window, RangeWindow | UnboundedWindow) and w.window.waits for w in self.windows)
-
-    @property
-    def unbounded(self) -> bool:
-        """Whether some window keeps every row."""
-        return any(isinstance(w.window, UnboundedWindow) for w in self.windows)

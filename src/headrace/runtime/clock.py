@@ -12,6 +12,7 @@ import numpy as np
 
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.program.stage import Disorder, Door, Source, Stage
+from headrace.steps.step import Standing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,14 +35,11 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How far a stage is, for those that read its results."""
+class Follows:
+    """How far a stage is whose results are a source of this one."""
 
     source: int  # of the stage that reads
-    frontier: int
-    final_before: int
-    latest: int
-    last: int
+    standing: Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ class Header:
     now: int
     segments: tuple[Segment, ...] = ()
     ended: bool = False
-    follows: tuple[Standing, ...] = ()  # of the stages whose results are its sources
+    follows: tuple[Follows, ...] = ()  # of the stages whose results are its sources
     punctuation: int = 0  # how many rows said up to where their stream is complete, and nothing else
     rows: int = 0  # how many were read, all of them; told to one bucket of one stage
 
@@ -173,8 +171,9 @@ class Follower:
 
     def advance(self, header: Header) -> None:
         """Take over where the other stage stands."""
-        for standing in header.follows:
-            if standing.source == self.source:
+        for other in header.follows:
+            if other.source == self.source:
+                standing = other.standing
                 self.frontier, self.final_before = standing.frontier, standing.final_before
                 self.latest, self.last = standing.latest, standing.last
 

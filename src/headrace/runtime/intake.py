@@ -12,7 +12,7 @@ from headrace.kernels.codes import ABSENT, MINUS_INFINITY, NAN, NULL, PLUS_INFIN
 from headrace.kernels.keys.hashing import as_words, hash_columns
 from headrace.kernels.keys.ordered import to_ordered
 from headrace.program.stage import Stage, TableRole, Vector, VectorKind
-from headrace.state.tables import KeyTable, ValueTable
+from headrace.state.tables import Tables, ValueTable
 
 if TYPE_CHECKING:
     from headrace.state.rows import Layout
@@ -38,7 +38,7 @@ def all_true(batch: pa.RecordBatch, masks: tuple[int, ...]) -> np.ndarray | None
 class Intake:
     """Turns arriving rows into columns of the layout, numbering their keys."""
 
-    def __init__(self, stage: Stage, layout: Layout, tables: list[KeyTable]) -> None:
+    def __init__(self, stage: Stage, layout: Layout, tables: Tables) -> None:
         """For one stage and its tables."""
         self.stage, self.layout, self.tables = stage, layout, tables
 

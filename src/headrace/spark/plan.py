@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from headrace.plan.expr import Expr, all_of
-from headrace.plan.query import Emit
 from headrace.spark.borrowed import partitions_for
 from headrace.spark.exchange.bucket import BucketProcessor
 from headrace.spark.exchange.labels import labels
@@ -65,7 +64,7 @@ class Layout:
     @staticmethod
     def of(lowered: Lowered, buckets: int) -> Layout:
         """Give every (stage, bucket) a grouping key; they spread evenly over partitions."""
-        counts = [1 if s.route == () else buckets for s in lowered.stages]
+        counts = [stage.buckets(buckets) for stage in lowered.stages]
         passing = 0 if lowered.levels == 1 else buckets
         pool = iter(labels(1 << (sum(counts) + passing + 1 - 1).bit_length()))
         per_stage = tuple(tuple(next(pool) for _ in range(n)) for n in counts)
@@ -174,7 +173,7 @@ def _end_rows(spark: SparkSession, layout: Layout) -> DataFrame:
 def slots_of(lowered: Lowered) -> Slots:
     """Where each query's columns lie in the wide row."""
     rejected = tuple((i, f.rejected) for i, f in enumerate(lowered.finishes) if f.rejected is not None)
-    ordered = any(f.query.emit is Emit.FINAL_IN_ORDER for f in lowered.finishes)
+    ordered = any(f.query.emit.ordered for f in lowered.finishes)
     names = tuple(f.query.name for f in lowered.finishes)
     return Slots.of(names, tuple(f.columns for f in lowered.finishes), rejected, ordered)
 
@@ -202,7 +201,7 @@ def finish_one(frame: DataFrame, lowered: Lowered, query: int) -> DataFrame:
     if predicate is not None:
         rows = rows.where(_column(_over_wide(given, finish.columns, predicate)))
     columns = [_column(_over_wide(given, finish.columns, e)).alias(n) for n, e in finish.items]
-    if finish.query.emit is Emit.CHANGES and not _plain(finish):
+    if finish.query.emit.early and not _plain(finish):
         columns.insert(0, F.when(F.col("sign") > 0, "+").otherwise("-").alias("_op"))
     return rows.select(*columns)
 
@@ -217,7 +216,7 @@ def _plain(finish: Finish) -> bool:
 
 def has_op(finish: Finish) -> bool:
     """Whether rows of this query carry `_op`."""
-    return finish.query.emit is Emit.CHANGES and not _plain(finish)
+    return finish.query.emit.early and not _plain(finish)
 
 
 def shown(lowered: Lowered) -> tuple[dict[Wide, list[int]], list[tuple[int, ...]]]:

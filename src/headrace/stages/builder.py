@@ -6,31 +6,31 @@ from typing import TYPE_CHECKING, TypeVar
 
 from headrace.plan.aggregates import INTEGRAL, Aggregate, Laws, base_type, result_type
 from headrace.plan.expr import Expr
+from headrace.program.aggregates import RESULT, Metric, Tally, TallyKind
+from headrace.program.rows import RowsProgram
 from headrace.program.stage import (
-    RESULT,
+    Anywhere,
+    ByHash,
     Door,
     Input,
-    JoinProgram,
-    Metric,
-    Output,
-    Report,
+    OneBucket,
     Stage,
     Table,
     TableRole,
-    Tally,
-    TallyKind,
+    UniqueRows,
     Vector,
     VectorKind,
-    WindowProgram,
 )
+from headrace.program.windows import WindowProgram, WindowsProgram
 from headrace.stages.slices import share_slices
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.plan.windows import DeltaWindow, LookedAt, SessionWindow
-    from headrace.program.patterns import PatternProgram, Sequencing
-    from headrace.program.stage import Source
+    from headrace.program.rows import Output
+    from headrace.program.stage import Route, Source, StepProgram
+    from headrace.program.windows import Report
 
 T = TypeVar("T")
 Exprs = tuple[Expr, ...]  # one thing of every row: an expression for each source
@@ -57,12 +57,11 @@ class StageBuilder:
         self.tallies: list[Tally] = []
         self.outputs: list[Output] = []
         self.reports: list[Report] = []
-        self.joins: list[JoinProgram] = []
-        self.pattern: Sequencing | None = None
-        self.patterns: list[PatternProgram] = []
+        self.late: list[Output] = []
+        self.program: StepProgram | None = None  # of a join or a pattern; else it is that of windows, or of rows
         self.doors: tuple[Door, ...] = ()
         self.wanted: list[tuple[int, ...]] = []
-        self.unique_within: int | None = None
+        self._unique: tuple[int, int] | None = None  # table, within
         self.members: tuple[int, ...] = ()
         self.level = 1
         self.route_exprs = route
@@ -86,8 +85,7 @@ class StageBuilder:
 
     def unique(self, by: tuple[Exprs, ...], within: int) -> None:
         """Rows that come twice count once."""
-        _index(self.tables, Table(TableRole.UNIQUE, tuple(self.input(e) for e in by)))
-        self.unique_within = within
+        self._unique = _index(self.tables, Table(TableRole.UNIQUE, tuple(self.input(e) for e in by))), within
 
     def group(self, keys: tuple[Exprs, ...]) -> int:
         """The numbering of group keys."""
@@ -198,36 +196,37 @@ class StageBuilder:
             table = _index(self.tables, Table(TableRole.VALUE, (column,)))
         return _index(self.vectors, Vector(kind, column, masks, table))
 
-    def build(self) -> Stage:
-        """The finished program. Its name says what it is partitioned by."""
-        match self.route_exprs:
-            case None:
-                by = "anywhere"
-            case ():
-                by = "one bucket"
-            case keys:
-                by = ", ".join(str(k[0]) for k in keys)
+    def build(self) -> Stage[StepProgram]:
+        """The finished stage. Its name says what it is partitioned by."""
+        route, by = self._routed()
         everything = any(not masks for masks in self.wanted)
-        slack = None if self.pattern is None else self.pattern.slack
-        doors = self.doors if slack is None else (Door(tuple(range(len(self.sources))), slack),)
         return Stage(
             name=f"{' and '.join(dict.fromkeys(s.name for s in self.sources))} by {by}",
             sources=self.sources,
-            route=self.route,
+            route=route,
             inputs=tuple(self.inputs),
             keep=() if everything else tuple(self.wanted),
             tables=tuple(self.tables),
-            windows=tuple(self.windows),
             vectors=tuple(self.vectors),
-            tallies=tuple(self.tallies),
-            outputs=tuple(self.outputs),
-            unique_within=self.unique_within,
-            members=self.members,
-            reports=tuple(self.reports),
+            program=self.program or self._own_program(),
+            unique=None if self._unique is None else UniqueRows(*self._unique, self.members),
             level=self.level,
-            joins=tuple(self.joins),
-            pattern=self.pattern,
-            patterns=tuple(self.patterns),
-            slices=share_slices(self),
-            doors=doors,
+            late=tuple(self.late),
+            doors=self.doors,
+        )
+
+    def _routed(self) -> tuple[Route, str]:
+        match self.route_exprs:
+            case None:
+                return Anywhere(), "anywhere"
+            case ():
+                return OneBucket(), "one bucket"
+            case keys:
+                return ByHash(self.route or ()), ", ".join(str(k[0]) for k in keys)
+
+    def _own_program(self) -> StepProgram:
+        if not self.windows:
+            return RowsProgram(tuple(self.outputs))
+        return WindowsProgram(
+            tuple(self.windows), tuple(self.tallies), tuple(self.outputs), tuple(self.reports), share_slices(self)
         )

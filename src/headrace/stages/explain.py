@@ -28,7 +28,11 @@ from headrace.plan.patterns import Pattern
 from headrace.plan.query import Emit, Using
 from headrace.plan.time import format_duration
 from headrace.plan.windows import EveryTime, RangeWindow, RowsWindow, UnboundedWindow
-from headrace.program.stage import Stage, TableRole, Tally, TallyKind
+from headrace.program.aggregates import Tally, TallyKind
+from headrace.program.joins import JoinProgram
+from headrace.program.patterns import PatternProgram
+from headrace.program.stage import Anywhere, ByHash, Stage, TableRole
+from headrace.program.windows import WindowsProgram
 from headrace.stages.cut import Cuts
 from headrace.stages.explain_patterns import partitioning, pattern_lines, used_keys
 from headrace.stages.flatten import flatten, split_top, window_chain
@@ -41,7 +45,8 @@ if TYPE_CHECKING:
 
     from headrace.plan.query import Query, Script
     from headrace.plan.stream import Stream
-    from headrace.program.stage import Metric, SharedSlices
+    from headrace.program.aggregates import Metric
+    from headrace.program.windows import SharedSlices, WindowStage
 
 WIDTH = 14  # of the names in front of facts
 
@@ -121,15 +126,15 @@ def _stage(number: int, stage: Stage, lowered: Lowered) -> list[str]:
     lines = [f"stage {number} over {', '.join(dict.fromkeys(_source(s.name, lowered) for s in stage.sources))}"]
     lines += _indented(_fact("partitioned", _partitioning(stage, queries, lowered)))
     lines += _indented(_fact("pushed down", *_pushed_down(stage)))
-    if stage.unique_within is not None and stream.unique is not None:
-        why = f"keys are kept for {format_duration(stage.unique_within)} of event time, to know a row that comes twice"
+    if stage.unique is not None and stream.unique is not None:
+        why = f"keys are kept for {format_duration(stage.unique.within)} of event time, to know a row that comes twice"
         lines += _indented(_fact("unique", f"{stream.unique}: {why}"))
-    if stage.windows:
+    if isinstance(stage.program, WindowsProgram):
         lines += ["  operators", *_indented(_operators(stage), 4)]
         lines += ["  reservoir", *_indented(_reservoir(stage), 4)]
         bounds = dict.fromkeys(state_bound(node) for q in queries for node in _windows(optimize(q.node)[0]))
         lines += _indented(_fact("state", *bounds))
-    if stage.joins:
+    if isinstance(stage.program, JoinProgram):
         lines += ["  join", *_indented(join_lines(stage), 4)]
         lines += _indented(_fact("state", *dict.fromkeys(state_bound(node) for q in queries for node in _windows(q.node))))
     lines.append("  outputs")
@@ -147,7 +152,7 @@ def _source(name: str, lowered: Lowered) -> str:
 
 def _feed(name: str, lowered: Lowered) -> list[str]:
     readers = [i for i, s in enumerate(lowered.stages, 1) if name in (source.name for source in s.sources)]
-    final = next(f for f in lowered.feeds if f.query.name == name).query.emit is not Emit.CHANGES
+    final = not next(f for f in lowered.feeds if f.query.name == name).query.emit.early
     when = "once they are final" if final else "at once, with what is taken back"
     return [f"{name} -> stage {', '.join(map(str, readers))}: {when}"]
 
@@ -156,8 +161,8 @@ def _queries(stage: Stage) -> list[str]:
     return list(stage.queries)
 
 
-def _metrics(stage: Stage) -> list[tuple[str, tuple[Metric, ...]]]:
-    return [*((o.query, o.metrics) for o in stage.outputs), *((r.query, r.metrics) for r in stage.reports)]
+def _metrics(stage: WindowStage) -> list[tuple[str, tuple[Metric, ...]]]:
+    return [*((o.query, o.metrics) for o in stage.program.outputs), *((r.query, r.metrics) for r in stage.program.reports)]
 
 
 def _windows(node: Node) -> list[WindowAggregate | WindowReport | Join]:
@@ -169,7 +174,7 @@ def _pattern_of(query: Query, lowered: Lowered) -> Pattern:
     """The pattern of a query as its stage has it: a place that reads results of another stage reads them as a stream."""
     cuts = Cuts()
     for own in lowered.script.queries:
-        cuts.note(optimize(own.node)[0], own.emit is Emit.CHANGES)
+        cuts.note(optimize(own.node)[0], own.emit.early)
     for node, feed in zip(tuple(cuts.eager), lowered.feeds, strict=True):
         cuts.add(node, feed.columns)
     plan = query.node if query in (f.query for f in lowered.feeds) else optimize(query.node)[0]
@@ -179,13 +184,14 @@ def _pattern_of(query: Query, lowered: Lowered) -> Pattern:
 
 
 def _partitioning(stage: Stage, queries: list[Query], lowered: Lowered) -> str:
-    if stage.pattern is not None:
+    if isinstance(stage.program, PatternProgram):
         return partitioning(_pattern_of(queries[0], lowered))
-    if stage.route is None:
+    if isinstance(stage.route, Anywhere):
         return "anywhere: a row needs no others"
-    if stage.route:
-        keys = ", ".join(_sql(stage.inputs[i].expr) for i in stage.route)
-        finer = [t for t in _groups(stage) if set(stage.tables[t].inputs) > set(stage.route)]
+    if isinstance(stage.route, ByHash):
+        route = stage.route.inputs
+        keys = ", ".join(_sql(stage.inputs[i].expr) for i in route)
+        finer = [t for t in _groups(stage) if set(stage.tables[t].inputs) > set(route)]
         nested = f"; finer keys nest in it: {'; '.join(_keys(stage, t) for t in finer)}" if finer else ""
         return f"by hash of ({keys}){nested}"
     return f"one bucket: everything runs in one task, because {_why_one_bucket(queries)}"
@@ -240,11 +246,11 @@ def _all(stage: Stage, masks: tuple[int, ...], *, brackets: bool = False) -> str
 # The operator graph
 
 
-def _operators(stage: Stage) -> list[str]:
+def _operators(stage: WindowStage) -> list[str]:
     """Window, then group, then tallies, then the columns that are read from them. What several queries use is there once."""
-    lines, sliced = [], stage.sliced
-    for w, program in enumerate(stage.windows):
-        tallies = [(t, tally) for t, tally in enumerate(stage.tallies) if tally.window == w and t not in sliced]
+    lines, sliced = [], stage.program.sliced
+    for w, program in enumerate(stage.program.windows):
+        tallies = [(t, tally) for t, tally in enumerate(stage.program.tallies) if tally.window == w and t not in sliced]
         if not tallies:
             continue
         lines.append(f"{program.window}{_shared(stage, [t for t, _ in tallies])}")
@@ -254,25 +260,26 @@ def _operators(stage: Stage) -> list[str]:
             for t, tally in inside:
                 readers = ", ".join(_readers(stage, t))
                 lines.append(f"    {_tally(stage, tally)} -> {readers}{_shared(stage, [t])}")
-    return lines + [line for slices in stage.slices for line in _slices(stage, slices)]
+    return lines + [line for slices in stage.program.slices for line in _slices(stage, slices)]
 
 
-def _slices(stage: Stage, slices: SharedSlices) -> list[str]:
+def _slices(stage: WindowStage, slices: SharedSlices) -> list[str]:
     """Windows that are looked at together: the rows between two looks are added up once, for all of them."""
-    reports = [stage.reports[r] for r in slices.reports]
-    presences = [stage.tallies[r.presence] for r in reports]
+    reports = [stage.program.reports[r] for r in slices.reports]
+    presences = [stage.program.tallies[r.presence] for r in reports]
     trigger, users = reports[0].trigger, ", ".join(r.query for r in reports)
     assert isinstance(trigger, EveryTime)
-    windows = ", ".join(dict.fromkeys(str(stage.windows[p.window].window) for p in presences))
+    windows = ", ".join(dict.fromkeys(str(stage.program.windows[p.window].window) for p in presences))
     lines = [f"slices of {format_duration(trigger.every)}, of which {windows} are made   (one for {users})"]
     lines.append(f"  {_keys(stage, presences[0].group)}")
     read = dict.fromkeys(t for r in reports for m in r.metrics[r.bounds :] for t in (m.count, m.tally) if t is not None)
-    tallies = (stage.tallies[t] for t in (*read, *(r.presence for r in reports)))
+    tallies = (stage.program.tallies[t] for t in (*read, *(r.presence for r in reports)))
     return lines + [f"    {what} of a slice" for what in dict.fromkeys(_tally(stage, t) for t in tallies)]
 
 
 def _groups(stage: Stage) -> list[int]:
-    return list(dict.fromkeys(tally.group for tally in stage.tallies))
+    tallies = stage.program.tallies if isinstance(stage.program, WindowsProgram) else ()
+    return list(dict.fromkeys(tally.group for tally in tallies))
 
 
 def _keys(stage: Stage, table: int) -> str:
@@ -282,12 +289,12 @@ def _keys(stage: Stage, table: int) -> str:
     return f"GROUP BY {keys}{until}" if keys else f"all rows together{until}"
 
 
-def _users(stage: Stage, tally: int) -> list[str]:
+def _users(stage: WindowStage, tally: int) -> list[str]:
     found = [name for name, metrics in _metrics(stage) if any(tally in (m.tally, m.count) for m in metrics)]
-    return found + [r.query for r in stage.reports if r.presence == tally and r.query not in found]
+    return found + [r.query for r in stage.program.reports if r.presence == tally and r.query not in found]
 
 
-def _shared(stage: Stage, tallies: list[int]) -> str:
+def _shared(stage: WindowStage, tallies: list[int]) -> str:
     """Which queries use any of these, if they are several."""
     used = {q for t in tallies for q in _users(stage, t)}
     users = [name for name in _queries(stage) if name in used]
@@ -312,7 +319,7 @@ def _tally(stage: Stage, tally: Tally) -> str:
     return what + where
 
 
-def _readers(stage: Stage, tally: int) -> list[str]:
+def _readers(stage: WindowStage, tally: int) -> list[str]:
     """`query.column` for every column read from a tally; one that only tells an empty window from a sum of zero says so."""
     found: list[str] = []
     for name, metrics in _metrics(stage):
@@ -321,17 +328,17 @@ def _readers(stage: Stage, tally: int) -> list[str]:
                 found.append(f"{name}.{_metric(metric)}")
             elif metric.count == tally:
                 found.append(f"{name}.{metric.name} (how many)")
-    return found + [f"{r.query} (which groups are there, {r.trigger})" for r in stage.reports if r.presence == tally]
+    return found + [f"{r.query} (which groups are there, {r.trigger})" for r in stage.program.reports if r.presence == tally]
 
 
 def _metric(metric: Metric) -> str:
     return metric.name if metric.function in ("COUNT", "QUEUE") else f"{metric.name} ({metric.function})"
 
 
-def _reservoir(stage: Stage) -> list[str]:
+def _reservoir(stage: WindowStage) -> list[str]:
     """The places at which rows enter and leave windows. Windows aligned at one of them share the iterator that stands there."""
     lines = []
-    moving = [stage.windows[i] for i in sorted(moving_windows(stage))]
+    moving = [stage.program.windows[i] for i in sorted(moving_windows(stage))]
     heads = [str(p.window) for p in moving if not (isinstance(p.window, RangeWindow) and p.window.lag)]
     if heads:
         lines.append(f"now: rows enter {', '.join(heads)}")
@@ -344,7 +351,7 @@ def _reservoir(stage: Stage) -> list[str]:
         when = f"more than {format_duration(offset - 1)} ago" if closed else f"{format_duration(offset)} ago"
         lines.append(f"{when}: rows {', '.join(enter + leave) or 'let go of their keys'}")
     places = len(offsets)
-    for program in stage.windows:
+    for program in stage.program.windows:
         match program.window:
             case RowsWindow(rows=rows) if program.partitions is None:
                 places += 1
@@ -353,7 +360,7 @@ def _reservoir(stage: Stage) -> list[str]:
                 lines.append(f"a ring of {_count(rows, 'row')} per key, apart from the reservoir: rows leave {program.window}")
             case UnboundedWindow():
                 lines.append(f"no edge: rows never leave {program.window}")
-    where = "rows stay in chunks until the last has passed" if stage.stores_rows else "rows go once they are final"
+    where = "rows stay in chunks until the last has passed" if stage.program.stores_rows else "rows go once they are final"
     return [*lines, f"{_count(places, 'iterator')}; {where}"]
 
 
@@ -380,7 +387,7 @@ def _level(query: Query, stream: Stream) -> list[str]:
     if waits_for_peers(query.node):
         return [_level_with_peers(query)]
     only = len(base_streams(query.node)) == 1
-    if only and stream.delay == 0 and stream.single_partition and query.emit is Emit.FINAL_IN_ORDER:
+    if only and stream.delay == 0 and stream.single_partition and query.emit.ordered:
         return ["level: full (ordered, immediate, permanently valid, complete), because DELAY is 0"]
     match query.emit:
         case Emit.CHANGES if retracts(query.node):
@@ -396,12 +403,12 @@ def _level(query: Query, stream: Stream) -> list[str]:
 
 def _level_with_peers(query: Query) -> str:
     """OVER (.. RANGE ..): what is said of an event depends on all events of its time."""
-    if query.emit is Emit.CHANGES:
+    if query.emit.early:
         how = (
             "each row leaves at once; one of the same time (a peer), or a late one, gives - and + where it changes what was said"
         )
         return f"level: convergent unsorted (immediate, eventually valid, complete): {how}"
-    order = ("ordered, ", ", then in order of event time") if query.emit is Emit.FINAL_IN_ORDER else ("", "")
+    order = ("ordered, ", ", then in order of event time") if query.emit.ordered else ("", "")
     name = "delayed" if order[0] else "delayed unsorted"
     return f"level: {name} ({order[0]}permanently valid, complete): {_held(query)}, with all of its time (its peers){order[1]}"
 

@@ -222,7 +222,7 @@ def _waits(node: Pattern) -> bool:
 
 def _how(node: Pattern, emit: Emit, using: Using) -> str:
     """The strategy of the paper, and what it means for this pattern."""
-    if emit is Emit.CHANGES:
+    if emit.early:
         when = "+ when the window is over" if node.waits else "+ at once"
         after = ", - for what a late event forbids or takes back" if retracts(node) else "; no later event can change a result"
         return f"aggressive: {when}{after}"

@@ -8,7 +8,7 @@ from headrace.errors import QueryError
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.schema import Field, Schema
 from headrace.plan.windows import RowsWindow
-from headrace.program.stage import JoinColumn, JoinProgram
+from headrace.program.joins import JoinColumn, JoinOutput, JoinProgram
 from headrace.stages.flatten import Exprs, Flat, Flats, flatten
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headrace.plan.joins import Join
     from headrace.plan.query import Query
     from headrace.plan.stream import Stream
-    from headrace.program.stage import Stage
+    from headrace.program.joins import JoinStage
     from headrace.stages.builder import StageBuilder
 
     TypeOf = Callable[[Expr, Schema], str]
@@ -53,8 +53,9 @@ def lower_join(
                 exprs = _one_side(sides, side, flat.column(field.name), kind)
                 columns.append(JoinColumn(field.name, kind, side, builder.shown(exprs, kind)))
     live, split = builder.row(builder.masks(known)), sum(width(s.name) for s in sides[0].streams)
-    shown = JoinProgram(query.name, query.emit, split, key, live, node.windows, node.kind.preserved, tuple(columns))
-    builder.joins.append(shown)
+    before = builder.program.shown if isinstance(builder.program, JoinProgram) else ()
+    shown = (*before, JoinOutput(query.name, query.emit, tuple(columns)))
+    builder.program = JoinProgram(split, key, live, node.windows, node.kind.preserved, shown)
     return Schema(tuple(Field(c.name, c.type) for c in columns))
 
 
@@ -97,9 +98,9 @@ def why_one_bucket(node: Join, query: str) -> str:
     return f"the join of {query} has no equality between its two sides"
 
 
-def join_lines(stage: Stage) -> list[str]:
+def join_lines(stage: JoinStage) -> list[str]:
     """In words: how the rows of a stage meet."""
-    join = stage.joins[0]
+    join = stage.program
     sides = [[s.name for s in stage.sources if (s.rank >= join.split) == right] for right in (False, True)]
     lines = [f"{' and '.join(names)} {window}" for names, window in zip(sides, join.windows, strict=True)]
     lines.append("a row walks back along the rows of its key on the other side, as far as their window reaches")

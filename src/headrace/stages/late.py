@@ -8,7 +8,8 @@ from headrace.plan.expr import Expr
 from headrace.plan.nodes import base_streams
 from headrace.plan.query import Emit
 from headrace.plan.stream import longest_delay
-from headrace.program.stage import Door, Output
+from headrace.program.rows import Output
+from headrace.program.stage import Door
 from headrace.stages.flatten import FALSE, TRUE
 
 if TYPE_CHECKING:
@@ -30,4 +31,4 @@ def lower_late(query: Query, node: Late, make: MakeBuilder) -> None:
     for column in node.stream.schema.fields:
         nothing = Expr.of(f"CAST(NULL AS {column.type})")
         columns.append((column.name, builder.input((Expr.column(column.name), *(nothing for _ in streams[1:])))))
-    builder.outputs.append(Output(query.name, Emit.CHANGES, tuple(columns), masks=masks, late=True))
+    builder.late.append(Output(query.name, Emit.CHANGES, tuple(columns), masks=masks))

@@ -43,7 +43,9 @@ from headrace.plan.windows import (
     UnboundedWindow,
     Window,
 )
-from headrace.program.stage import Disorder, Output, Report, Source, Stage
+from headrace.program.rows import Output
+from headrace.program.stage import Disorder, Source, Stage
+from headrace.program.windows import Report
 from headrace.stages.builder import StageBuilder
 from headrace.stages.cut import Cuts
 from headrace.stages.flatten import Exprs, Flat, Flats, flatten, split_top, window_chain
@@ -418,7 +420,7 @@ def lower(script: Script, type_of: Callable[[Expr, Schema], str] = guess_type) -
         rules += [(query.name, *change) for change in applied]
     lowering, cuts = _Lowering(type_of), Cuts()
     for query in script.queries:
-        cuts.note(nodes[query.name], query.emit is Emit.CHANGES)
+        cuts.note(nodes[query.name], query.emit.early)
     queries = [(q, nodes[q.name]) for q in script.queries]
     queries += [(Query(cuts.name(n), n, Emit.CHANGES if eager else Emit.FINAL), n) for n, eager in cuts.eager.items()]
     done: dict[str, Finish] = {}
@@ -430,7 +432,7 @@ def lower(script: Script, type_of: Callable[[Expr, Schema], str] = guess_type) -
             if node in cuts.eager and query.name == cuts.name(node):
                 cuts.add(node, done[query.name].columns)
                 lowering.width[query.name] = len(base_streams(node))
-                if query.emit is not Emit.CHANGES or not retracts(node):
+                if not query.emit.early or not retracts(node):
                     lowering.steady.add(query.name)
         lowering.level += 1
     streams = tuple({s.name: s for q in script.queries for s in base_streams(q.node)}.values())

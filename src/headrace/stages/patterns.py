@@ -19,11 +19,13 @@ from headrace.program.patterns import (
     GroupProgram,
     Negation,
     PatternColumn,
+    PatternOutput,
     PatternProgram,
     PlaceProgram,
     Sequencing,
     Word,
 )
+from headrace.program.stage import Door
 from headrace.scalars.types import HASH, SCALED, Kind, kind_of
 from headrace.scalars.words import Parts, check_between
 from headrace.stages.flatten import FALSE, TRUE, Exprs, Flat, flatten
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
     from headrace.plan.aggregates import Aggregate
     from headrace.plan.stream import Stream
-    from headrace.program.stage import Tally
+    from headrace.program.aggregates import Tally
     from headrace.scalars.words import Part
     from headrace.stages.builder import StageBuilder
 
@@ -154,8 +156,10 @@ def lower_pattern(query: Query, node: Pattern, needed: set[str], type_of: TypeOf
     strict = node.selection is Selection.STRICT
     for own in masks:
         builder.want(_known(keys, builder) if strict and len(node.positive) > 1 else own)
-    if builder.pattern is None:
-        builder.pattern = _sequencing(low, keys, masks, builder, slack)
+    known = builder.program if isinstance(builder.program, PatternProgram) else None
+    sequence = known.sequence if known is not None else _sequencing(low, keys, masks, builder, slack)
+    if sequence.slack is not None:
+        builder.doors = (Door(tuple(range(len(low.streams))), sequence.slack),)
     columns = []
     for i, place in enumerate(node.places):
         for f in place.input.schema.fields:
@@ -165,7 +169,8 @@ def lower_pattern(query: Query, node: Pattern, needed: set[str], type_of: TypeOf
                 vector = builder.shown(low.exprs(i, Expr.column(name)), kind, masks[i])
                 columns.append(PatternColumn(name, kind, i, vector))
     groups = tuple(_group(low, i, calls, masks[i], builder) for i, calls in _calls(node, needed).items())
-    builder.patterns.append(PatternProgram(query.name, query.emit, tuple(columns), groups))
+    shown = PatternOutput(query.name, query.emit, tuple(columns), groups)
+    builder.program = PatternProgram(sequence, (*(known.shown if known is not None else ()), shown))
     fields = [Field(c.name, c.type) for c in columns] + [Field(m.name, m.type) for g in groups for m in g.metrics]
     return Schema(tuple(fields))
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.plan.windows import EveryTime, RangeWindow
-from headrace.program.stage import SharedSlices, TableRole, TallyKind
+from headrace.program.aggregates import TallyKind
+from headrace.program.stage import TableRole
+from headrace.program.windows import SharedSlices
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from headrace.program.stage import Report
+    from headrace.program.windows import Report
     from headrace.stages.builder import StageBuilder
 
 FEWEST = 3  # windows. Slices also cost something, and two windows are as cheap each on its own

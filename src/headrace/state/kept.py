@@ -14,7 +14,8 @@ from headrace.state.rows import Rows
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-    from headrace.state.reservoir import ChunkCache, ChunkStore, Run
+    from headrace.state.parts import ChunkStore
+    from headrace.state.reservoir import ChunkCache, Run
     from headrace.state.rows import Layout
 
 

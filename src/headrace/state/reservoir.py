@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,23 +19,11 @@ from headrace.state.codec import decode, encode
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from headrace.state.parts import ChunkStore
     from headrace.state.rows import Layout, Rows
 
 CHUNK_ROWS = 2048
 LARGEST = 8  # a chunk has at most so many times the rows that make one
-
-
-class ChunkStore(Protocol):
-    """Where sealed chunks lie."""
-
-    def get(self, chunk: int) -> bytes | None:
-        """The bytes of a chunk."""
-
-    def put(self, chunk: int, data: bytes) -> None:
-        """Keep a chunk."""
-
-    def delete(self, chunk: int) -> None:
-        """Let a chunk go."""
 
 
 @dataclass(slots=True)

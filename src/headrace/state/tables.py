@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.kernels.keys import keytable
+from headrace.plan.arrow import arrow_type
+from headrace.program.stage import TableRole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from headrace.program.stage import Stage
 
 
 def _room(array: np.ndarray, size: int) -> np.ndarray:
@@ -190,3 +197,69 @@ class ValueTable(KeyTable):
         with pa.ipc.open_stream(state["values"]) as reader:
             table.values = reader.read_all().combine_chunks().column(0).combine_chunks().cast(kind)
         return table
+
+
+class Tables:
+    """All numbered keys of a bucket, and which of them have changed since they were last saved."""
+
+    def __init__(self, stage: Stage, frees: frozenset[int]) -> None:
+        """Empty; numbers of the tables `frees` mean nothing once no row holds them."""
+        self.specs, self._frees = stage.tables, frees
+        self._tables: list[KeyTable] = [
+            ValueTable(arrow_type(stage.inputs[t.inputs[0]].type)) if t.role is TableRole.VALUE else KeyTable()
+            for t in stage.tables
+        ]
+        self.touched: list[list[np.ndarray]] = [[] for _ in stage.tables]
+
+    def __len__(self) -> int:
+        """How many tables."""
+        return len(self._tables)
+
+    def __getitem__(self, index: int) -> KeyTable:
+        """A table by number."""
+        return self._tables[index]
+
+    def __iter__(self) -> Iterator[KeyTable]:
+        """All of them."""
+        return iter(self._tables)
+
+    @property
+    def capacities(self) -> list[int]:
+        """How many numbers each has room for."""
+        return [table.capacity for table in self._tables]
+
+    def hold(self, columns: list[np.ndarray]) -> None:
+        """These rows have come: they hold their keys. Numbers that follow from those of another table are not held."""
+        for spec, table, touched, numbers in zip(self.specs, self._tables, self.touched, columns, strict=False):
+            if not spec.derived:
+                table.hold(numbers)
+                touched.append(numbers)
+
+    def touch(self, columns: list[np.ndarray]) -> None:
+        """The keys of these rows have changed, and must be saved."""
+        for table, numbers in zip(range(len(self)), columns, strict=False):
+            self.touch_one(table, numbers)
+
+    def touch_one(self, table: int, numbers: np.ndarray) -> None:
+        """These numbers have changed, and must be saved."""
+        touched = self.touched[table]
+        if len(numbers):
+            touched.append(numbers)
+        if len(touched) > 1024:  # a run that is never saved must not remember every row
+            touched[:] = [np.unique(np.concatenate(touched))]
+
+    def release(self, columns: list[np.ndarray]) -> None:
+        """These rows are gone: they hold their keys no longer. What UNIQUE BY and KEEP number has a life of its own."""
+        for i, (spec, table, numbers) in enumerate(zip(self.specs, self._tables, columns, strict=False)):
+            if spec.role is TableRole.UNIQUE or spec.derived:
+                continue
+            if i in self._frees:
+                table.release(numbers)
+            else:
+                table.drop(numbers)
+
+    def restore(self, index: int, state: dict[str, Any]) -> None:
+        """Put a table into the state that was dumped. Others hold it, so it stays the one it is."""
+        table = self._tables[index]
+        restored = ValueTable.restore(state, table.values.type) if isinstance(table, ValueTable) else KeyTable.load(state)
+        table.__dict__.update(restored.__dict__)

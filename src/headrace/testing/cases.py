@@ -34,7 +34,7 @@ from headrace.oracle.evaluate import Expected, Results
 from headrace.plan.joins import Join
 from headrace.plan.nodes import Late, Node, Rejected, children
 from headrace.plan.patterns import Pattern
-from headrace.plan.query import Emit, Query, Script
+from headrace.plan.query import Query, Script
 from headrace.plan.schema import Schema
 from headrace.sql import parse_script
 from headrace.stages.flatten import split_top
@@ -103,7 +103,7 @@ def read_case(path: Path) -> QueryCase:
 
 def has_op(query: Query) -> bool:
     """Whether rows of the query can be taken back; late and rejected rows are a record of what came."""
-    return query.emit is Emit.CHANGES and not isinstance(split_top(query.node)[1], Late | Rejected)
+    return query.emit.early and not isinstance(split_top(query.node)[1], Late | Rejected)
 
 
 def oracle_leaving(query: Query, expected: Sequence[Expected]) -> list[Leaving]:
@@ -111,7 +111,7 @@ def oracle_leaving(query: Query, expected: Sequence[Expected]) -> list[Leaving]:
     out: list[Leaving] = []
     before: Results = []
     for number, want in enumerate(expected, 1):
-        after = want.changes if query.emit is Emit.CHANGES else want.final
+        after = want.changes if query.emit.early else want.final
         label = str(number) if number < len(expected) else END
         for sign, old, new in ((-1, after, before), (1, before, after)):
             known = Counter((key, canonical_row(row)) for key, row in old)
@@ -181,7 +181,7 @@ def check_end(case: QueryCase, query: Query, changes: Iterable[Change] | Iterabl
     text = diff(schema, consolidated(schema, want), consolidated(schema, got))
     if text:
         raise AssertionError(f"{case.name}: the rows of {query.name} in the end\n{text}")
-    if query.emit is Emit.FINAL_IN_ORDER and has_time(query):
+    if query.emit.ordered and has_time(query):
         ordered = [[canonical_row(row, schema) for _, row in pairs] for pairs in (want, got)]
         if any(isinstance(n, Join | Pattern) for n in _steps(query.node)):
             ordered = [_by_event(case, query, rows) for rows in ordered]

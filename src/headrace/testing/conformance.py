@@ -225,7 +225,7 @@ def bounds(query: Query, want: Expected) -> tuple[Results, Results]:
     """What must be out after a batch, and what may be."""
     if _may_hurry(query):
         return want.final, want.changes
-    if query.emit is Emit.CHANGES:
+    if query.emit.early:
         return want.changes, want.changes
     return want.final, want.final if want.may is None else want.may
 
@@ -242,7 +242,7 @@ class _Checker:
     def __init__(self, query: Query) -> None:
         self.query = query
         self.leaf = leaf(query.node)
-        self.final = query.emit is not Emit.CHANGES
+        self.final = not query.emit.early
         self.may_hurry = _may_hurry(query)
         # No two results of a pattern have one order key; of other steps they may, and a second `+` is judged after the batch.
         self.once = isinstance(split_top(query.node)[1], Pattern)
@@ -275,7 +275,7 @@ class _Checker:
         if change.sign > 0 and self.once and self.out[identity] > 0:
             raise ConformanceError(f"{where} a match is reported that is out already: {change}")
         self.out[identity] += change.sign
-        in_order = self.query.emit is Emit.FINAL_IN_ORDER and isinstance(self.leaf, Scan)
+        in_order = self.query.emit.ordered and isinstance(self.leaf, Scan)
         if in_order and self.last is not None and change.key < self.last:
             raise ConformanceError(f"{where} the order key goes back from {self.last}: {change}")
         self.last = change.key
@@ -283,7 +283,7 @@ class _Checker:
     def _compare_so_far(self, want: Expected, where: str) -> None:
         """What waits for a frame has not come, for CHANGES; but it has before it is final, so that nothing is said too early."""
         may = want.changes if self.may_hurry else want.final if want.may is None else want.may
-        if self.query.emit is Emit.FINAL_IN_ORDER:
+        if self.query.emit.ordered:
             self._compare(want.final, may, where)
         elif self.final:
             self._compare([], may, where)

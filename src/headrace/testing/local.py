@@ -18,11 +18,12 @@ from headrace.kernels.keys.segments import NO_PROMISE
 from headrace.oracle.admission import Batch, Punctuation, read_times
 from headrace.plan.arrow import arrow_type
 from headrace.plan.expr import all_of
-from headrace.plan.query import Emit, Script
+from headrace.plan.query import Script
 from headrace.plan.stream import Stream
 from headrace.program.stage import Stage
-from headrace.runtime.clock import Header, Segment, Standing
-from headrace.runtime.processor import Arrivals, Result, TaskProcessor
+from headrace.runtime.arrivals import Arrivals
+from headrace.runtime.clock import Follows, Header, Segment
+from headrace.runtime.processor import Result, TaskProcessor
 from headrace.runtime.save import load, save
 from headrace.stages.lower import Finish, lower
 from headrace.state.reservoir import ChunkCache
@@ -87,7 +88,7 @@ class _Packed:
 
     segments: list[Segment] = field(default_factory=list)
     rows: list[tuple[int, Arrivals]] = field(default_factory=list)  # (bucket, rows)
-    follows: list[Standing] = field(default_factory=list)
+    follows: list[Follows] = field(default_factory=list)
 
     def header(self, now: int, ended: bool) -> Header:
         """What every bucket is told."""
@@ -111,7 +112,7 @@ class LocalEngine:
         if saved is not None:
             self._positions.update(saved.positions)
         for s, stage in enumerate(self.lowered.stages):
-            for b in range(buckets if stage.route != () else 1):
+            for b in range(stage.buckets(buckets)):
                 store = self._stores[s, b] = saved.stores[s, b].copy() if saved else MemoryStore()
                 processor = self._processors[s, b] = TaskProcessor(stage, store, self._cache, (id(self), s, b), chunk_rows)
                 if saved:
@@ -151,7 +152,7 @@ class LocalEngine:
                 exprs = [i.exprs[source] for i in stage.inputs]
                 inputs = _typed(stage, evaluate_batch(exprs, feed.columns, changes.rows), len(changes))
                 given = Changes(changes.sign, changes.keys, inputs)
-                cells = write_feed(stage, given, self.buckets if stage.route != () else 1)
+                cells = write_feed(stage, given, stage.buckets(self.buckets))
                 segment = len(packed[s].segments)
                 packed[s].rows += ((b, read_feed(stage, source, bytes(c), segment)) for b, c in enumerate(cells) if len(c))
                 packed[s].segments.append(feed_segment(source))
@@ -160,7 +161,7 @@ class LocalEngine:
         """Tell the stages that read the results of this one how far it is."""
         for name in set(self.lowered.stages[number].queries):
             for s, source in self._readers(name):
-                packed[s].follows.append(Standing(source, *processor.standing(name)))
+                packed[s].follows.append(Follows(source, processor.standing(name)))
 
     def _readers(self, feed: str) -> list[tuple[int, int]]:
         stages = self.lowered.stages
@@ -210,7 +211,7 @@ class LocalEngine:
                 inputs = evaluate_batch(exprs, stream.schema, values)
                 kinds = [i.type for i in stage.inputs]
                 same = tuple(i for i, e in enumerate(exprs) if e == stream.timestamp and kinds[i] == "TIMESTAMP")
-                shape, cells = write_cells(stage, inputs, same, events, behind, self.buckets if stage.route != () else 1)
+                shape, cells = write_cells(stage, inputs, same, events, behind, stage.buckets(self.buckets))
                 shift = len(packed[s].segments)
                 rows_of = ((b, read_cell(stage, shape, segments, bytes(c), shift)) for b, c in enumerate(cells) if len(c))
                 packed[s].rows += rows_of
@@ -258,7 +259,7 @@ class LocalEngine:
     def _ordered(self, out: Outputs) -> Outputs:
         """One batch of an ordered sink is sorted over all buckets."""
         for name, finish in self._finishes.items():
-            if finish.query.emit is Emit.FINAL_IN_ORDER:
+            if finish.query.emit.ordered:
                 out[name].sort(key=lambda c: c.key)
         return out
 

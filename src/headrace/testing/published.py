@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from headrace.oracle.evaluate import Expected, Results
 from headrace.plan.nodes import Rejected
-from headrace.plan.query import Emit, Query
+from headrace.plan.query import Query
 from headrace.stages.flatten import split_top
 from headrace.testing.conformance import ConformanceError, bounds
 from headrace.testing.rows import Row, canonical_row
@@ -50,7 +50,7 @@ def _follow(query: Query, outputs: Sequence[Sequence[Signed]], expected: Sequenc
 def _take(query: Query, out: Counter[Row], sign: int, row: Row, number: int) -> None:
     """One row leaves."""
     identity = _identity(query, row)
-    if sign < 0 and query.emit is not Emit.CHANGES:
+    if sign < 0 and not query.emit.early:
         raise ConformanceError(f"in batch {number} a result is taken back, which {query.emit.value} forbids: {row}")
     if sign < 0 and out[identity] <= 0:
         raise ConformanceError(f"in batch {number} a `-` cancels no `+` that is out: {row}")

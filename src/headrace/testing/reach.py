@@ -18,7 +18,6 @@ from hypothesis.errors import UnsatisfiedAssumption
 from headrace.errors import QueryError
 from headrace.oracle.evaluate import Expected, Results
 from headrace.plan.nodes import Late, Rejected
-from headrace.plan.query import Emit
 from headrace.stages.flatten import split_top
 from headrace.testing.conformance import Run
 from headrace.testing.rows import canonical_row
@@ -51,7 +50,7 @@ class Reach:
             expected = run.expected[query.name]
             self.asked += 1
             self.answered += any(want.changes or want.final for want in expected)
-            if query.emit is Emit.CHANGES:
+            if query.emit.early:
                 self.changes += 1
                 self.taken_back += _taken_back(expected)
             else:

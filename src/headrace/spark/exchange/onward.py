@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -73,7 +73,7 @@ class Onward:
         parts.append(self.relay(self.passing[bucket % len(self.passing)], cells))
         for feed in self.feeds if bucket == 0 else ():
             for source, labels in feed.readers if feed.query in own else ():
-                head = json.dumps({"follow": [source, *processor.standing(feed.query)]})
+                head = json.dumps({"follow": [source, *astuple(processor.standing(feed.query))]})
                 parts += [self.relay(label, [(head, b"")]) for label in labels]
         return parts
 

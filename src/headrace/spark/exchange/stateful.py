@@ -19,8 +19,9 @@ from headrace.changes.keys import Keys, to_arrow
 from headrace.errors import StateError
 from headrace.exchange.cells import Shape, feed_segment, join_arrivals, read_cell, read_feed
 from headrace.program.stage import Stage
-from headrace.runtime.clock import Header, Segment, Standing
-from headrace.runtime.processor import Arrivals, Result, TaskProcessor
+from headrace.runtime.arrivals import Arrivals
+from headrace.runtime.clock import Follows, Header, Segment
+from headrace.runtime.processor import Result, TaskProcessor
 from headrace.runtime.save import load, save
 from headrace.spark.exchange.onward import Columns, wide_frame
 from headrace.spark.exchange.program import Program
@@ -28,6 +29,7 @@ from headrace.spark.exchange.slots import METRICS_ROW
 from headrace.spark.sources.rejects import REJECTED
 from headrace.spark.workers.worker import settle
 from headrace.state.reservoir import ChunkCache
+from headrace.steps.step import Standing
 
 
 class Kept:
@@ -213,8 +215,7 @@ class Buckets:
         """Numbers for progress, by their place in `spark.progress.METRICS`; `counted` are sources that count late rows."""
         clock = processor.clock
         numbers: dict[int, int | None] = {0: sum(result.late_of.get(source, 0) for source in counted)}
-        if processor.matching is not None:
-            numbers[7], numbers[9] = result.missed, len(processor.matching.waiting)
+        numbers[7], numbers[9] = result.missed, processor.step.numbers().get("waiting", 0)
         if first_bucket:
             numbers[2], numbers[6] = clock.frontier, clock.latest
         return numbers
@@ -260,7 +261,7 @@ def _counting(stages: tuple[Stage, ...]) -> dict[int, set[int]]:
     seen: set[str] = set()
     out: dict[int, set[int]] = {}
     for number, stage in sorted(enumerate(stages), key=lambda at: bool(at[1].keep)):
-        if stage.doors and stage.pattern is None:
+        if stage.doors and stage.late:
             continue
         for place, source in enumerate(stage.sources):
             if not source.follows and source.name not in seen:
@@ -279,11 +280,12 @@ def gather(stage: Stage, cells: list[tuple[str, bytes]]) -> tuple[Header, Arriva
     segments: list[Segment] = []
     now, ended, punctuation, read = 0, False, 0, 0
     parts: list[Arrivals] = []
-    follows: list[Standing] = []
+    follows: list[Follows] = []
     for head, body in cells:
         about = json.loads(head)
         if "follow" in about:
-            follows.append(Standing(*about["follow"]))
+            source, *standing = about["follow"]
+            follows.append(Follows(source, Standing(*standing)))
             continue
         if "feed" in about:
             parts.append(read_feed(stage, about["feed"], body, len(segments)))

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_type
 
 from headrace.errors import OutputError, QueryError
-from headrace.plan.query import ConsoleSink, Emit, FileSink, StreamSink, TableSink
+from headrace.plan.query import ConsoleSink, FileSink, StreamSink, TableSink
 from headrace.spark.plan import has_op, shown
 from headrace.spark.sinks.signs import judge
 from headrace.spark.sinks.sink import Target
@@ -32,7 +32,7 @@ def targets_of(spark: SparkSession, lowered: Lowered, facts: Checkpoint, *, foll
     targets = []
     for number, finish in enumerate(lowered.finishes):
         columns, query = tuple(n for n, _ in finish.items), finish.query
-        rest = (columns, places[number], has_op(finish), query.emit is Emit.FINAL_IN_ORDER, query.name)
+        rest = (columns, places[number], has_op(finish), query.emit.ordered, query.name)
         match query.sink:
             case FileSink() as sink:
                 target = _file(number, sink, rest, facts.id)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headrace.aggregates.make import make_tally
 from headrace.aggregates.metrics import metric_column, to_arrow
 from headrace.aggregates.moves import Moves
 from headrace.aggregates.tally import DistinctTally
 from headrace.kernels.codes import VALUE
-from headrace.program.stage import Tally, TallyKind
-from headrace.steps.windows.evaluate import make_tally
+from headrace.program.aggregates import Tally, TallyKind
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from headrace.program.patterns import GroupProgram
     from headrace.program.stage import Stage
     from headrace.state.rows import Layout
-    from headrace.state.tables import KeyTable
+    from headrace.state.tables import Tables
 
 
 class Grouping:
     """The aggregates of one query over the groups of one repeated place."""
 
-    def __init__(self, stage: Stage, program: GroupProgram, layout: Layout, tables: list[KeyTable]) -> None:
+    def __init__(self, stage: Stage, program: GroupProgram, layout: Layout, tables: Tables) -> None:
         """Find the columns that they read."""
-        self.stage, self.program, self.layout, self.tables = replace(stage, tallies=program.tallies), program, layout, tables
+        self.stage, self.program, self.layout, self.tables = stage, program, layout, tables
         used = {c for t in program.tallies for c in (*layout.values[t.vector], layout.codes[t.vector]) if c is not None}
         self.wanted = sorted(used)
         self._means = {m.tally for m in program.metrics if m.function == "AVG"}
@@ -54,7 +54,7 @@ class Grouping:
             if isinstance(state, DistinctTally):
                 state.grow_pairs(count)
             readings.append(state.run(moves, np.arange(len(ends), dtype=np.int32), self._count_beside(tally, readings)))
-        return [metric_column(self.stage, m, readings) for m in self.program.metrics]
+        return [metric_column(self.program.tallies, self.stage.vectors, m, readings) for m in self.program.metrics]
 
     def _pairs(self, tally: Tally, owner: np.ndarray, enter: list[np.ndarray]) -> np.ndarray:
         """A number for every result and value, as = tells them apart: what is not a plain value is what its code says."""
@@ -76,4 +76,5 @@ class Grouping:
 
     def to_arrow(self, columns: list[MetricColumn]) -> list[pa.Array]:
         """The aggregates in their Arrow types."""
-        return [to_arrow(self.stage, m, c, self.tables) for m, c in zip(self.program.metrics, columns, strict=True)]
+        tallies, vectors = self.program.tallies, self.stage.vectors
+        return [to_arrow(tallies, vectors, m, c, self.tables) for m, c in zip(self.program.metrics, columns, strict=True)]

@@ -110,7 +110,6 @@ class Ready:
         out: dict[str, Any] = {"queries": [query for query, _ in self.parts]}
         return out | {f"changes{i}": write_changes(part) for i, (_, part) in enumerate(self.parts)}
 
-    @staticmethod
-    def load(state: dict[str, Any]) -> Ready:
+    def load(self, state: dict[str, Any]) -> None:
         """What was dumped."""
-        return Ready([(query, read_changes(state[f"changes{i}"])) for i, query in enumerate(state["queries"])])
+        self.parts = [(query, read_changes(state[f"changes{i}"])) for i, query in enumerate(state["queries"])]

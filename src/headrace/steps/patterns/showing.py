@@ -17,11 +17,11 @@ from headrace.kernels.patterns import linking
 from headrace.steps.patterns.frames import as_id
 
 if TYPE_CHECKING:
-    from headrace.program.patterns import PatternProgram
+    from headrace.program.patterns import PatternOutput
     from headrace.state.rows import Rows
-    from headrace.steps.patterns.matching import Matching
+    from headrace.steps.patterns.step import PatternStep
+    from headrace.steps.step import Results
 
-Results = list[tuple[str, Changes]]
 Members = dict[int, tuple[np.ndarray, np.ndarray]]  # by place: where the events of every group end in the list, and the list
 
 
@@ -29,7 +29,7 @@ Members = dict[int, tuple[np.ndarray, np.ndarray]]  # by place: where the events
 class Showing:
     """Where the values of events are in a batch: in the reservoir, in the zone, or in what was taken out of it."""
 
-    owner: Matching
+    owner: PatternStep
     new: Rows
     events: np.ndarray  # of the rows of the zone
     old: Rows
@@ -37,15 +37,15 @@ class Showing:
     come: np.ndarray  # events
     gone: np.ndarray
 
-    def results(self, programs: list[PatternProgram], sequences: np.ndarray) -> Results:
+    def results(self, programs: list[PatternOutput], sequences: np.ndarray) -> Results:
         """Sequences as rows of every query, with their groups as they are now."""
         return self._all(programs, sequences, self._members(programs, sequences), 1)
 
-    def taken_back(self, programs: list[PatternProgram], sequences: np.ndarray) -> Results:
+    def taken_back(self, programs: list[PatternOutput], sequences: np.ndarray) -> Results:
         """The same with a minus, and with their groups as they were before the batch."""
         return self._all(programs, sequences, self._former_members(programs, sequences), -1)
 
-    def corrected(self, programs: list[PatternProgram], sequences: np.ndarray) -> Results:
+    def corrected(self, programs: list[PatternOutput], sequences: np.ndarray) -> Results:
         """Of sequences that were there and still are, those that a group makes different: taken back, and said anew."""
         former, now = self._former_members(programs, sequences), self._members(programs, sequences)
         out: Results = []
@@ -60,25 +60,25 @@ class Showing:
                     out.append(self._of(program, sequences[chosen], [c.take(chosen) for c in columns], sign))
         return out
 
-    def _all(self, programs: list[PatternProgram], sequences: np.ndarray, members: Members, sign: int) -> Results:
+    def _all(self, programs: list[PatternOutput], sequences: np.ndarray, members: Members, sign: int) -> Results:
         if not len(sequences):
             return []
         return [self._of(p, sequences, self._metrics(p, members), sign) for p in programs]
 
-    def _of(self, program: PatternProgram, sequences: np.ndarray, metrics: list[MetricColumn], sign: int) -> tuple[str, Changes]:
+    def _of(self, program: PatternOutput, sequences: np.ndarray, metrics: list[MetricColumn], sign: int) -> tuple[str, Changes]:
         *others, last = (self.owner.keys(sequences[:, q]) for q in range(sequences.shape[1]))
         keys = last.under(joined([key.whole() for key in others])) if others else last
         return program.query, Changes.of(sign, keys, self._values(program, sequences, metrics))
 
     # ---- groups ---------------------------------------------------------------------------------------------------
 
-    def _members(self, programs: list[PatternProgram], sequences: np.ndarray) -> Members:
+    def _members(self, programs: list[PatternOutput], sequences: np.ndarray) -> Members:
         """The groups that these queries read."""
         places = {g.place for p in programs for g in p.groups} if len(sequences) else set()
         owner = self.owner
         return {place: owner.search.members(owner.events.state, place, sequences) for place in places}
 
-    def _former_members(self, programs: list[PatternProgram], sequences: np.ndarray) -> Members:
+    def _former_members(self, programs: list[PatternOutput], sequences: np.ndarray) -> Members:
         """The groups as they were before the batch: what it did to the links is undone, and done again."""
         if not len(sequences) or not any(p.groups for p in programs):
             return {}
@@ -90,7 +90,7 @@ class Showing:
         linking.link_all(state, self.come)
         return out
 
-    def _metrics(self, program: PatternProgram, members: Members) -> list[MetricColumn]:
+    def _metrics(self, program: PatternOutput, members: Members) -> list[MetricColumn]:
         out: list[MetricColumn] = []
         for group in self.owner.groups[program.query]:
             ends, events = members[group.program.place]
@@ -120,7 +120,7 @@ class Showing:
             rows = self.new.append(self.old.take(np.flatnonzero(self.removed)))
         return self.owner.kept.gather(numbers, wanted, rows, np.arange(len(rows)))
 
-    def _values(self, program: PatternProgram, sequences: np.ndarray, metrics: list[MetricColumn]) -> pa.RecordBatch:
+    def _values(self, program: PatternOutput, sequences: np.ndarray, metrics: list[MetricColumn]) -> pa.RecordBatch:
         owner, numbers = self.owner, self._numbers(sequences)
         arrays, names = [], [c.name for c in program.columns]
         for column in program.columns:

@@ -12,16 +12,17 @@ from headrace.kernels.codes import NULL
 from headrace.kernels.windows.deltas import delta_ends
 from headrace.plan.time import START_OF_TIME
 from headrace.plan.windows import DeltaWindow, SessionWindow
-from headrace.program.stage import Stage, TableRole
+from headrace.program.stage import TableRole
 from headrace.scalars.compiled import Slot, compile_expression
 from headrace.steps.windows.lives import Lives
 
 if TYPE_CHECKING:
     from headrace.changes.keys import Keys
+    from headrace.program.windows import WindowStage
     from headrace.scalars.compiled import Compiled
     from headrace.state.reservoir import Run
     from headrace.state.rows import Layout, Rows
-    from headrace.state.tables import KeyTable
+    from headrace.state.tables import Tables
     from headrace.steps.windows.looks import Ask, Looks
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -128,23 +129,21 @@ class Deltas(Lives):
         """What belongs to a range of numbers of one of the tables."""
         out = Lives.dump(self, table, start, stop)
         if table == self.base:
-            name = f"life{self.index}."
-            out |= {f"{name}first{i}": self.first[start:stop, i].copy() for i in range(len(self.columns))}
-            out |= {f"{name}null{i}": self.nulls[start:stop, i].astype(np.uint8) for i in range(len(self.columns))}
-            out |= {name + "name": self.life[start:stop], name + "current": self.current[start:stop]}
+            out |= {f"first{i}": self.first[start:stop, i].copy() for i in range(len(self.columns))}
+            out |= {f"null{i}": self.nulls[start:stop, i].astype(np.uint8) for i in range(len(self.columns))}
+            out |= {"name": self.life[start:stop], "current": self.current[start:stop]}
         return out
 
     def load(self, table: int, start: int, stop: int, page: dict[str, Any]) -> None:
         """Put it back."""
         Lives.load(self, table, start, stop, page)
         if table == self.base:
-            name = f"life{self.index}."
             for i in range(len(self.columns)):
-                self.first[start:stop, i], self.nulls[start:stop, i] = page[f"{name}first{i}"], page[f"{name}null{i}"] != 0
-            self.life[start:stop], self.current[start:stop] = page[name + "name"], page[name + "current"]
+                self.first[start:stop, i], self.nulls[start:stop, i] = page[f"first{i}"], page[f"null{i}"] != 0
+            self.life[start:stop], self.current[start:stop] = page["name"], page["current"]
 
 
-def lives_of(stage: Stage, tables: list[KeyTable], layout: Layout) -> list[Lives]:
+def lives_of(stage: WindowStage, tables: Tables, layout: Layout) -> list[Lives]:
     """What numbers the lives of every table that has them."""
     out: list[Lives] = []
     for i, table in enumerate(stage.tables):

@@ -28,7 +28,7 @@ from headrace.steps.windows.looks import Looks
 if TYPE_CHECKING:
     from headrace.aggregates.moves import Moves
     from headrace.aggregates.tally import CountTally
-    from headrace.program.stage import Report, Stage
+    from headrace.program.windows import Report, WindowStage
     from headrace.state.reservoir import Run
     from headrace.steps.windows.fields import Positions
     from headrace.steps.windows.looks import Ask
@@ -59,7 +59,7 @@ class Fires:
 class Pass:
     """One pass over rows: what moves, and what is known of the rows besides their columns."""
 
-    stage: Stage
+    stage: WindowStage
     rows: Run
     keys: Keys
     moves: Moves
@@ -114,7 +114,7 @@ def _before_rows(report: Report, trigger: EveryField, pass_: Pass, ask: Ask) -> 
     """A position that passes multiples of `every` lets them be looked at, right before the row that brings it."""
     positions, rows = pass_.positions, pass_.rows
     assert positions is not None, "the field has positions"
-    window = pass_.stage.windows[pass_.stage.tallies[report.presence].window].window
+    window = pass_.stage.program.windows[pass_.stage.program.tallies[report.presence].window].window
     size = window.size if isinstance(window, FieldWindow) and pass_.leaving is not None else None
     row, mark = positions.passed(trigger.every, size)
     wanted = (row + rows.first >= ask.start) & (row + rows.first < ask.stop)
@@ -145,7 +145,7 @@ def _padded(ends: np.ndarray) -> np.ndarray:
 def _at_times(report: Report, trigger: EveryTime, pass_: Pass, ask: Ask) -> Fires:
     """The clock looks at a window that does not empty by itself: from the first row on, and at the end up to the last."""
     rows = pass_.rows
-    window = pass_.stage.windows[pass_.stage.tallies[report.presence].window].window
+    window = pass_.stage.program.windows[pass_.stage.program.tallies[report.presence].window].window
     start, stop = ask.start, ask.stop
     if pass_.end is not None:
         stop = min(stop, trigger.first_at(pass_.end) + 1)

@@ -15,14 +15,14 @@ from headrace.aggregates.tally import DistinctTally
 from headrace.changes.keys import Keys
 from headrace.kernels.windows.lives import starts
 from headrace.plan.time import START_OF_TIME
-from headrace.program.stage import Stage
 from headrace.steps.windows.looks import Looks
 
 if TYPE_CHECKING:
     from headrace.aggregates.tally import TallyState
+    from headrace.program.windows import WindowStage
     from headrace.state.reservoir import Run
     from headrace.state.rows import Rows
-    from headrace.state.tables import KeyTable
+    from headrace.state.tables import Tables
     from headrace.steps.windows.looks import Ask
     from headrace.steps.windows.windows import Rings
 
@@ -33,11 +33,11 @@ _SPREAD = (np.uint64(0x9FB21C651E98DF25), np.uint64(0xD6E8FEB86659FD93))
 class Lives:
     """The lives of the keys of one table, and the numbers they have in another."""
 
-    stage: Stage
+    stage: WindowStage
     index: int  # the table of lives
     base: int  # the table of keys
     pairs: tuple[int, ...]  # tables of (life, value) pairs
-    tables: list[KeyTable]
+    tables: Tables
     keep: int
     last: np.ndarray  # per key: its last final row
     start: np.ndarray  # per key: when its life began
@@ -125,43 +125,40 @@ class Lives:
         zone: list[np.ndarray],
         tallies: list[TallyState],
         rings: dict[int, Rings],
-        touched: list[list[np.ndarray]],
     ) -> None:
         """Forget the lives that are over, and keys that no row holds and that have none."""
         over = self._unused(self.index, zone) & self.ended(frontier)
         gone = np.flatnonzero(over).astype(np.int32)
-        for spec, tally in zip(self.stage.tallies, tallies, strict=True):
+        for spec, tally in zip(self.stage.program.tallies, tallies, strict=True):
             if spec.group == self.index:
                 tally.reset(gone)
         for ring in rings.values():
             if ring.partitions == self.index:
                 ring.total[gone] = 0
-        self._forget(self.index, gone, touched)
+        self._forget(self.index, gone)
         self.seen[gone] = START_OF_TIME
         for pair in self.pairs:
-            self._purge_pairs(pair, over, zone, tallies, touched)
+            self._purge_pairs(pair, over, zone, tallies)
         base = self.tables[self.base]
         silent = base.live[: base.count] & (base.references[: base.count] == 0)
         silent &= self.silent(frontier)
         keys = np.flatnonzero(silent).astype(np.int32)
-        self._forget(self.base, keys, touched)
+        self._forget(self.base, keys)
         self.last[keys] = START_OF_TIME
 
-    def _purge_pairs(
-        self, pair: int, over: np.ndarray, zone: list[np.ndarray], tallies: list[TallyState], touched: list[list[np.ndarray]]
-    ) -> None:
+    def _purge_pairs(self, pair: int, over: np.ndarray, zone: list[np.ndarray], tallies: list[TallyState]) -> None:
         owners = self.owners[pair][: self.tables[pair].count]
         lost = self._unused(pair, zone) & over[owners]
         gone = np.flatnonzero(lost).astype(np.int32)
         for tally in tallies:
             if isinstance(tally, DistinctTally) and tally.pairs == pair:
                 tally.pair_counts[gone] = 0
-        self._forget(pair, gone, touched)
+        self._forget(pair, gone)
         base = self.stage.tables[pair].base
         assert base is not None
         names = self.tables[base]
         free = np.flatnonzero(names.live[: names.count] & (names.references[: names.count] == 0)).astype(np.int32)
-        self._forget(base, free, touched)
+        self._forget(base, free)
 
     def _unused(self, table: int, zone: list[np.ndarray]) -> np.ndarray:
         numbers = self.tables[table]
@@ -169,28 +166,27 @@ class Lives:
         unused[zone[table]] = False
         return unused
 
-    def _forget(self, table: int, numbers: np.ndarray, touched: list[list[np.ndarray]]) -> None:
+    def _forget(self, table: int, numbers: np.ndarray) -> None:
         self.tables[table].forget(numbers)
-        touched[table].append(numbers)
+        self.tables.touch_one(table, numbers)
 
     def dump(self, table: int, start: int, stop: int) -> dict[str, Any]:
         """What belongs to a range of numbers of one of the tables."""
         if table == self.base:
-            return {f"life{self.index}.last": self.last[start:stop], f"life{self.index}.start": self.start[start:stop]}
+            return {"last": self.last[start:stop], "start": self.start[start:stop]}
         if table == self.index:
-            return {f"life{self.index}.{name}": getattr(self, name)[start:stop] for name in ("seen", "began", "key")}
-        return {f"life{self.index}.owner": self.owners[table][start:stop]} if table in self.owners else {}
+            return {name: getattr(self, name)[start:stop] for name in ("seen", "began", "key")}
+        return {"owner": self.owners[table][start:stop]}
 
     def load(self, table: int, start: int, stop: int, page: dict[str, Any]) -> None:
         """Put it back."""
-        name = f"life{self.index}."
         if table == self.base:
-            self.last[start:stop], self.start[start:stop] = page[name + "last"], page[name + "start"]
+            self.last[start:stop], self.start[start:stop] = page["last"], page["start"]
         elif table == self.index:
             for part in ("seen", "began", "key"):
-                getattr(self, part)[start:stop] = page[name + part]
-        elif table in self.owners:
-            self.owners[table][start:stop] = page[name + "owner"]
+                getattr(self, part)[start:stop] = page[part]
+        else:
+            self.owners[table][start:stop] = page["owner"]
 
 
 def _room(array: np.ndarray, size: int, fill: int) -> np.ndarray:

@@ -17,54 +17,55 @@ from headrace.steps.windows.windows import until_moves
 
 if TYPE_CHECKING:
     from headrace.aggregates.moves import Moves
-    from headrace.program.stage import Report
+    from headrace.program.windows import Report
     from headrace.state.reservoir import Run
     from headrace.steps.windows.evaluate import Asks, Evaluator
 
 
 def find_looks(
-    ev: Evaluator, rows: Run, edges: dict[int, Run], asks: Asks, moves: list[Moves | None], end: int | None = None
-) -> None:
-    """Find what reports look at, before any row moves."""
-    ev.looks = [Looks.none() for _ in ev.stage.reports]
-    ev.moved = [{} for _ in ev.stage.reports]
-    sharing = {r for s in ev.stage.slices for r in s.reports}  # they look together, once rows have moved
-    for i, (report, ask) in enumerate(zip(ev.stage.reports, asks, strict=False)):
+    ev: Evaluator, zone: Run, rows: Run, edges: dict[int, Run], asks: Asks, moves: list[Moves | None], end: int | None = None
+) -> tuple[list[Looks], list[dict[int, Looks]]]:
+    """What reports look at, before any row moves; and the same looks as other windows see them that they read."""
+    looks = [Looks.none() for _ in ev.stage.program.reports]
+    moved: list[dict[int, Looks]] = [{} for _ in ev.stage.program.reports]
+    sharing = {r for s in ev.stage.program.slices for r in s.reports}  # they look together, once rows have moved
+    for i, (report, ask) in enumerate(zip(ev.stage.program.reports, asks, strict=False)):
         if i in sharing:
             continue
-        window = ev.stage.tallies[report.presence].window
-        presence, spec = ev.tallies[report.presence], ev.stage.windows[window].window
+        window = ev.stage.program.tallies[report.presence].window
+        presence, spec = ev.tallies[report.presence], ev.stage.program.windows[window].window
         assert isinstance(presence, CountTally), "a presence is counted"
         if isinstance(report.trigger, OnClose):
             for part in ask:
-                ev.looks[i] = ev.looks[i].append(_closed(ev, report, rows, part, end))
+                looks[i] = looks[i].append(_closed(ev, report, rows, part, end))
             continue
         if isinstance(spec, RangeWindow) and isinstance(report.trigger, EveryTime):
             for part in ask if edges else ():
-                ev.looks[i] = ev.looks[i].append(look(report.trigger, spec, presence, rows, edges, part))
+                looks[i] = looks[i].append(look(report.trigger, spec, presence, rows, edges, part))
             for other in _beside(ev, report) if edges else ():
-                ev.moved[i][other] = _seen_by(ev, ev.looks[i], other, rows, edges)
+                moved[i][other] = _seen_by(ev, looks[i], other, rows, edges)
             continue
         if isinstance(spec, UntilWindow) and isinstance(report.trigger, EveryTime):
             for part in ask:
-                ev.looks[i] = ev.looks[i].append(_until_now(ev, window, spec, report, presence, rows, moves, part))
+                looks[i] = looks[i].append(_until_now(ev, zone, window, spec, report, presence, rows, moves, part))
             continue
         move = moves[window]
         for part in ask if move is not None else ():
             assert move is not None
             found = _fired(ev, i, report, presence, rows, move, part, end)
-            ev.looks[i] = ev.looks[i].append(found)
+            looks[i] = looks[i].append(found)
+    return looks, moved
 
 
 def _beside(ev: Evaluator, report: Report) -> set[int]:
     """The other windows that a report reads at its looks."""
     tallies = {*report.moved, *(m.tally for m in report.metrics), *(m.count for m in report.metrics if m.count is not None)}
-    return {ev.stage.tallies[t].window for t in tallies} - {ev.stage.tallies[report.presence].window}
+    return {ev.stage.program.tallies[t].window for t in tallies} - {ev.stage.program.tallies[report.presence].window}
 
 
 def _seen_by(ev: Evaluator, looks: Looks, window: int, rows: Run, edges: dict[int, Run]) -> Looks:
     """The same looks at another window of time."""
-    spec = ev.stage.windows[window].window
+    spec = ev.stage.program.windows[window].window
     assert isinstance(spec, RangeWindow)
     enter, leave = rows if spec.lag == 0 else edges[spec.lag], edges[spec.lag + spec.size]
     entered = enter.ts.searchsorted(looks.time - spec.lag, side="right")
@@ -73,13 +74,13 @@ def _seen_by(ev: Evaluator, looks: Looks, window: int, rows: Run, edges: dict[in
 
 
 def _until_now(
-    ev: Evaluator, window: int, spec: UntilWindow, report: Report, presence: CountTally, rows: Run, moves: list[Moves | None],
-    ask: Ask,
+    ev: Evaluator, zone: Run, window: int, spec: UntilWindow, report: Report, presence: CountTally, rows: Run,
+    moves: list[Moves | None], ask: Ask,
 ) -> Looks:  # fmt: skip
     """The windows that end at one time. Their rows leave as the windows become shorter, and are all gone then."""
     assert isinstance(report.trigger, EveryTime)
     last = int(rows.ts.searchsorted(spec.stop, side="right"))
-    gone = ev.until(ev.reservoir.oldest, spec.stop, ev.zone)
+    gone = ev.until(ev.reservoir.oldest, spec.stop, zone)
     fires = until(spec, report.trigger.every, gone, ask, last)
     if fires is None:
         return Looks.none()
@@ -100,7 +101,7 @@ def _until_now(
 
 def _closed(ev: Evaluator, report: Report, rows: Run, ask: Ask, end: int | None) -> Looks:
     """Windows that end by what comes, and have ended."""
-    lives = ev.lives[ev.stage.tallies[report.presence].group]
+    lives = ev.lives[ev.stage.program.tallies[report.presence].group]
     if not isinstance(lives, Deltas):
         return lives.looks(rows, ask)
     return lives.closed(rows, ev.keys_of(rows), ask, end)
@@ -113,14 +114,14 @@ def _fired(
     counter = None if report.counter is None else ev.tallies[report.counter]
     assert counter is None or isinstance(counter, CountTally), "rows are counted"
     positions = None if report.field is None else ev.fields[report.field].positions(rows)
-    window = ev.stage.tallies[report.presence].window
-    same = report.field is not None and ev.stage.windows[window].field == report.field
+    window = ev.stage.program.tallies[report.presence].window
+    same = report.field is not None and ev.stage.program.windows[window].field == report.field
     leaving = ev.fields[report.field].leaving[window] if same and report.field is not None else None
     pass_ = Pass(ev.stage, rows, ev.keys_of(rows), moves, counter, positions, leaving, rows.first > 0, end)
     fires = fired(report, pass_, ask)
     if isinstance(report.trigger, EveryInstant) and report.trigger.rows is None:
         return came_then(report, pass_, fires, presence)
-    group = ev.stage.tallies[report.presence].group
+    group = ev.stage.program.tallies[report.presence].group
     if report.partition is None:
         part, parts = np.zeros(len(presence.counts), np.int32), 1
     else:

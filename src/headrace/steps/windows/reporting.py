@@ -18,7 +18,6 @@ from headrace.changes.changes import Changes
 from headrace.kernels.keys.sortable import sortable_words
 from headrace.plan.arrow import arrow_type
 from headrace.plan.nodes import BOUNDS
-from headrace.plan.query import Emit
 from headrace.plan.time import END_OF_TIME
 from headrace.plan.windows import (
     ONCE,
@@ -38,20 +37,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.aggregates.tally import Reading
-    from headrace.program.stage import Report, Stage
-    from headrace.runtime.zone import Zone
-    from headrace.state.tables import KeyTable
-    from headrace.steps.windows.evaluate import Asks, Evaluator
-
-
-@dataclass(frozen=True, slots=True)
-class Times:
-    """The frontier and the clock, before a batch and after it."""
-
-    frontier: int
-    clock: int
-    next_frontier: int
-    next_clock: int
+    from headrace.program.windows import Report, WindowStage
+    from headrace.state.open_rows import OpenRows
+    from headrace.state.tables import Tables
+    from headrace.steps.step import Results, Times
+    from headrace.steps.windows.evaluate import Asks, Evaluator, Seen
 
 
 @dataclass(slots=True)
@@ -61,12 +51,11 @@ class Said:
     looks: Looks
     metrics: list[MetricColumn]
 
-    @property
-    def identity(self) -> list[np.ndarray]:
-        """What tells looks apart."""
-        looks = self.looks
-        mark = [] if looks.mark is None else [looks.mark]
-        return [looks.key, *mark, *([looks.time] if looks.place is None else looks.place.columns)]
+    def beside(self, other: Said) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """What tells looks apart, here and there."""
+        a, b = self.looks, other.looks
+        places = a.keys.beside(b.keys) if a.place is not None and b.place is not None else ([a.time], [b.time])
+        return [a.key, *places[0]], [b.key, *places[1]]
 
     def differs(self, other: Said) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
         """Whether the other says something else at the same looks."""
@@ -89,25 +78,26 @@ class Said:
 class Reporting:
     """The reports of one stage in one bucket, through one batch."""
 
-    def __init__(self, stage: Stage, tables: list[KeyTable], evaluator: Evaluator, times: Times) -> None:
+    def __init__(self, stage: WindowStage, tables: Tables, evaluator: Evaluator, times: Times) -> None:
         """Before anything has moved."""
         self.stage, self.tables, self.evaluator, self.times = stage, tables, evaluator, times
-        self.changed: list[tuple[int, np.ndarray | None] | None] = [None for _ in stage.reports]  # since when, and which keys
-        self._heard: list[list[Said]] = []  # what was said before, what is final, what is still open
+        self.changed: list[tuple[int, np.ndarray | None] | None] = [
+            None for _ in stage.program.reports
+        ]  # since when, and which keys
 
-    def note(self, old: Zone, new: Zone, removed: np.ndarray, is_new: np.ndarray) -> Asks:
+    def note(self, old: OpenRows, new: OpenRows, removed: np.ndarray, is_new: np.ndarray) -> Asks:
         """Find what the rows of this batch may change. Gives what must be read again as it was."""
         fresh, gone = np.flatnonzero(is_new), np.flatnonzero(removed)
         firsts = [int(z.rows.ts[i[0]]) for z, i in ((new, fresh), (old, gone)) if len(i)]
         self.same = min([len(old), *(int(i[0]) for i in (fresh, gone) if len(i))])
         first = self.evaluator.next_row
         out: list[list[Ask]] = []
-        for i, report in enumerate(self.stage.reports):
-            if report.emit is not Emit.CHANGES or not firsts:
+        for i, report in enumerate(self.stage.program.reports):
+            if not report.emit.early or not firsts:
                 out.append([])
                 continue
             only: np.ndarray | None = None
-            group = self.stage.tallies[report.presence].group
+            group = self.stage.program.tallies[report.presence].group
             table = group if not report.by_rows else self.stage.tables[group].base if report.closed_by_rows else report.partition
             if table is not None:
                 only = np.zeros(self.tables[table].capacity, np.bool_)
@@ -129,7 +119,7 @@ class Reporting:
 
     def _shared(self, report: Report) -> bool:
         """Whether rows of one partition change what is in the window of another."""
-        program = self.stage.windows[self.stage.tallies[report.presence].window]
+        program = self.stage.program.windows[self.stage.program.tallies[report.presence].window]
         if report.closed_by_rows:
             return False
         counts = isinstance(program.window, RowsWindow) and program.partitions is None
@@ -140,23 +130,21 @@ class Reporting:
         self._first, self._final, self._rows = first, first + final, first + rows
 
     def final_asks(self) -> Asks:
-        """The looks that the frontier passes in this batch; the pass before was over what had been said."""
-        self._hear()
+        """The looks that the frontier passes in this batch."""
         t = self.times
         return [
             self._rows_asks(i, r, self._first, self._final) or self._at_end(r)
             if r.by_rows
             else self._between(i, r, t.frontier, t.next_frontier)
-            for i, r in enumerate(self.stage.reports)
+            for i, r in enumerate(self.stage.program.reports)
         ]
 
     def open_asks(self) -> Asks:
-        """The looks that the clock has passed, but not the frontier; the pass before was over the final ones."""
-        self._hear()
+        """The looks that the clock has passed, but not the frontier."""
         t = self.times
         out: list[list[Ask]] = []
-        for i, report in enumerate(self.stage.reports):
-            if report.emit is not Emit.CHANGES:
+        for i, report in enumerate(self.stage.program.reports):
+            if not report.emit.early:
                 out.append([])
             elif report.by_rows:
                 out.append(self._rows_asks(i, report, self._final, self._rows))
@@ -166,7 +154,7 @@ class Reporting:
 
     def _between(self, index: int, report: Report, start: int, stop: int) -> list[Ask]:
         """Under FINAL all looks; under CHANGES those that may have changed, and all that are new."""
-        if report.emit is not Emit.CHANGES:
+        if not report.emit.early:
             return _asks((start, stop, None))
         since, only = self.changed[index] or (stop, None)
         clock = self.times.clock
@@ -174,7 +162,7 @@ class Reporting:
 
     def _rows_asks(self, index: int, report: Report, start: int, stop: int) -> list[Ask]:
         """The same for looks that rows let happen."""
-        if report.emit is not Emit.CHANGES:
+        if not report.emit.early:
             return _asks((start, stop, None))
         since, only = self.changed[index] or (stop, None)
         return _asks((max(start, since), stop, only))
@@ -187,21 +175,16 @@ class Reporting:
     def drain(self, last_row: int, end: int) -> int:
         """At the end of the input, the time up to which some window may still hold a row; `end` is how far time was."""
         reach = 0
-        for report in self.stage.reports:
+        for report in self.stage.program.reports:
             window = _window(self.stage, report)
             if isinstance(window, RangeWindow) and isinstance(report.trigger, EveryTime):
                 reach = max(reach, window.size + window.lag + min(report.trigger.every, ONCE // 4))
         return end if reach == 0 else max(last_row, end) + reach
 
-    def _hear(self) -> None:
-        """Remember what the reports say at the looks of the last pass."""
-        heard = zip(self.stage.reports, self.evaluator.looks, self.evaluator.reported, strict=True)
-        self._heard.append([self._said(report, looks, readings) for report, looks, readings in heard])
-
     def _said(self, report: Report, looks: Looks, readings: dict[int, Reading]) -> Said:
         if not len(looks):
             return Said(looks, [])
-        metrics = [metric_column(self.stage, m, readings) for m in report.metrics]
+        metrics = [metric_column(self.stage.program.tallies, self.stage.vectors, m, readings) for m in report.metrics]
         # A row that came at an instant may not be in a window that lags; a window that has ended may hold only rows that WHERE
         # drops; and nothing may have come or gone.
         of = (report.presence,) if isinstance(report.trigger, EveryInstant | OnClose) else report.moved
@@ -210,23 +193,26 @@ class Reporting:
         there = np.flatnonzero(sum(readings[tally]["value"] for tally in of) > 0)
         return Said(looks.take(there), [m.take(there) for m in metrics])
 
-    def emit(self) -> list[tuple[str, Changes]]:
-        """The changes of every report, after the pass over open looks."""
-        self._hear()
-        out = []
-        for report, old, early, late in zip(self.stage.reports, *self._heard, strict=True):
+    def emit(self, before: Seen, final: Seen, open_: Seen) -> Results:
+        """The changes of every report: from what had been said, what is final now, and what is still open."""
+        out: Results = []
+        for i, report in enumerate(self.stage.program.reports):
+            old, early, late = (self._said(report, seen.looks[i], seen.at_looks[i]) for seen in (before, final, open_))
             now = early.append(late)
-            take_back, say = diff(old.identity, now.identity, old.differs(now))
+            take_back, say = diff(*old.beside(now), old.differs(now))
             out += self._changes(report, old, take_back, -1) + self._changes(report, now, say, 1)
         return out
 
-    def _changes(self, report: Report, said: Said, chosen: np.ndarray, sign: int) -> list[tuple[str, Changes]]:
+    def _changes(self, report: Report, said: Said, chosen: np.ndarray, sign: int) -> Results:
         if not len(chosen):
             return []
         looks, metrics = said.looks, said.metrics
         if len(chosen) < len(looks):
             looks, metrics = looks.take(chosen), [m.take(chosen) for m in metrics]
-        columns = [to_arrow(self.stage, m, c, self.tables) for m, c in zip(report.metrics, metrics, strict=True)]
+        columns = [
+            to_arrow(self.stage.program.tallies, self.stage.vectors, m, c, self.tables)
+            for m, c in zip(report.metrics, metrics, strict=True)
+        ]
         ends = _bounds(_window(self.stage, report), looks)[2 - report.ends :]
         after = report.trigger.shown if isinstance(report.trigger, EveryTime) else 0
         columns[report.bounds : report.bounds] = [pa.array(end + after).view(arrow_type("TIMESTAMP")) for end in ends]
@@ -256,5 +242,5 @@ def _asks(*parts: tuple[int, int, np.ndarray | None]) -> list[Ask]:
     return [Ask(start, stop, only) for start, stop, only in parts if start < stop]
 
 
-def _window(stage: Stage, report: Report) -> LookedAt:
-    return stage.windows[stage.tallies[report.presence].window].window
+def _window(stage: WindowStage, report: Report) -> LookedAt:
+    return stage.program.windows[stage.program.tallies[report.presence].window].window

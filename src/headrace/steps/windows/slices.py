@@ -17,14 +17,17 @@ from headrace.kernels.codes import ABSENT, NULL
 from headrace.kernels.windows import slices as kernel
 from headrace.plan.time import START_OF_TIME
 from headrace.plan.windows import EveryTime, RangeWindow
-from headrace.program.stage import TallyKind
+from headrace.program.aggregates import TallyKind
+from headrace.state.codec import decode, encode
 from headrace.steps.windows.looks import Looks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from headrace.aggregates.tally import Reading, TallyState
-    from headrace.program.stage import SharedSlices, Stage, Tally
+    from headrace.program.aggregates import Tally
+    from headrace.program.windows import SharedSlices, WindowStage
+    from headrace.state.parts import PageStore
     from headrace.state.reservoir import Run
     from headrace.state.rows import Layout
     from headrace.steps.windows.looks import Ask
@@ -59,14 +62,14 @@ class Slices:
 
     page = 512  # cells that are saved together
 
-    def __init__(self, stage: Stage, spec: SharedSlices, layout: Layout, make: Callable[[Tally], TallyState]) -> None:
+    def __init__(self, stage: WindowStage, spec: SharedSlices, layout: Layout, make: Callable[[Tally], TallyState]) -> None:
         """No rows yet."""
         self.spec, self.layout, self._make = spec, layout, make
-        reports = [stage.reports[r] for r in spec.reports]
-        trigger, presence = reports[0].trigger, stage.tallies[reports[0].presence]
+        reports = [stage.program.reports[r] for r in spec.reports]
+        trigger, presence = reports[0].trigger, stage.program.tallies[reports[0].presence]
         assert isinstance(trigger, EveryTime)
         self.trigger, self.group = trigger, presence.group
-        windows = [stage.windows[stage.tallies[r.presence].window].window for r in reports]
+        windows = [stage.program.windows[stage.program.tallies[r.presence].window].window for r in reports]
         self.sizes = np.array([w.size for w in windows if isinstance(w, RangeWindow)], np.int64)
         self._presence = Columns(presence, layout)
         # Tallies of different windows over the same values are one here; -1 is the window that all of them have.
@@ -79,7 +82,7 @@ class Slices:
             reads: dict[int, tuple[bool, int]] = {}
             tallies = [report.presence, *(t for m in report.metrics for t in (m.count, m.tally) if t is not None)]
             for t in dict.fromkeys(tallies):
-                tally = stage.tallies[t]
+                tally = stage.program.tallies[t]
                 if tally.kind is TallyKind.QUEUE:
                     reads[t] = (True, shown.setdefault(tally.vector, len(shown)))
                     continue
@@ -91,7 +94,7 @@ class Slices:
                     self._counts.append(beside)
                 reads[t] = (False, kept[what])
             self._reads.append(reads)
-        self._shown = [next(Columns(t, layout) for t in stage.tallies if t.vector == v) for v in shown]
+        self._shown = [next(Columns(t, layout) for t in stage.program.tallies if t.vector == v) for v in shown]
         self._keys = [(np.zeros(0, np.int64), np.zeros(0, np.uint8)) for _ in shown]  # per key: value and code
         self.tallies = [make(t) for t in self._specs]
         self.end, self.key = np.zeros(0, np.int64), np.zeros(0, np.int32)
@@ -290,3 +293,26 @@ def _part(reading: Reading, start: int, stop: int) -> Reading:
 
 def _joined(a: Reading, b: Reading) -> Reading:
     return {name: np.concatenate((values, b[name])) for name, values in a.items()}
+
+
+def _cell_pages(slices: Slices, start: int, stop: int) -> range:
+    return range(start // slices.page, (stop - 1) // slices.page + 1) if start < stop else range(0)
+
+
+def save_cells(slices: Slices, index: int, pages: PageStore) -> None:
+    """Cells never change once their slice is over, so each is written about once."""
+    start, stop = slices.cells
+    for page in _cell_pages(slices, max(start, slices.settled), stop):
+        pages.put_page(f"cells {index}.{page}", encode(slices.dump(page)))
+    now = _cell_pages(slices, start, stop)
+    for page in slices.pages:
+        if page not in now:
+            pages.drop_page(f"cells {index}.{page}")
+    slices.pages, slices.settled = now, stop
+
+
+def load_cells(slices: Slices, index: int, cells: tuple[int, int], pages: PageStore) -> None:
+    """Those that were saved."""
+    slices.pages = _cell_pages(slices, *cells)
+    names = [f"cells {index}.{page}" for page in slices.pages]
+    slices.load(cells, [decode(pages.get_page(name), name) for name in names])

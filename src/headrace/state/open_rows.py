@@ -14,7 +14,7 @@ from headrace.state.rows import Layout, Rows
 
 
 @dataclass(slots=True)
-class Zone:
+class OpenRows:
     """Rows, what outputs show of them, and for which outputs they count (None: for all)."""
 
     rows: Rows
@@ -25,24 +25,24 @@ class Zone:
         """How many rows."""
         return len(self.rows)
 
-    def take(self, index: np.ndarray) -> Zone:
+    def take(self, index: np.ndarray) -> OpenRows:
         """The rows at these places."""
-        return Zone(self.rows.take(index), take(self.carry, index), [None if w is None else w[index] for w in self.wanted])
+        return OpenRows(self.rows.take(index), take(self.carry, index), [None if w is None else w[index] for w in self.wanted])
 
-    def slice(self, start: int, stop: int) -> Zone:
+    def slice(self, start: int, stop: int) -> OpenRows:
         """Rows start..stop."""
-        return Zone(
+        return OpenRows(
             self.rows.slice(start, stop),
             self.carry.slice(start, stop - start),
             [None if w is None else w[start:stop] for w in self.wanted],
         )
 
-    def sorted(self) -> Zone:
+    def sorted(self) -> OpenRows:
         """In the total order."""
         order = self.rows.keys.order()
         return self if order is None else self.take(order)
 
-    def append(self, other: Zone) -> Zone:
+    def append(self, other: OpenRows) -> OpenRows:
         """These rows, then the others."""
         if len(other) == 0:
             return self
@@ -51,9 +51,9 @@ class Zone:
         wanted = [
             None if a is None or b is None else np.concatenate((a, b)) for a, b in zip(self.wanted, other.wanted, strict=True)
         ]
-        return Zone(self.rows.append(other.rows), concat([self.carry, other.carry]), wanted)
+        return OpenRows(self.rows.append(other.rows), concat([self.carry, other.carry]), wanted)
 
-    def merge(self, fresh: Zone) -> tuple[Zone, np.ndarray]:
+    def merge(self, fresh: OpenRows) -> tuple[OpenRows, np.ndarray]:
         """Both, in the total order, and which rows are fresh. Both must be sorted."""
         is_fresh = np.zeros(len(self) + len(fresh), np.bool_)
         is_fresh[len(self) :] = True
@@ -62,22 +62,22 @@ class Zone:
         return (both, is_fresh) if order is None else (both.take(order), is_fresh[order])
 
 
-def dump(zone: Zone) -> dict[str, Any]:
-    """The zone, as arrays."""
+def dump_open(open_: OpenRows) -> dict[str, Any]:
+    """Open rows, as arrays."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, zone.carry.schema) as writer:
-        writer.write_batch(zone.carry)
-    state: dict[str, Any] = {"carry": sink.getvalue().to_pybytes(), **dump_keys(zone.rows.keys)}
-    state |= {f"c{i}": c for i, c in enumerate(zone.rows.columns)}
-    return state | {f"w{i}": w.view(np.uint8) for i, w in enumerate(zone.wanted) if w is not None}
+    with pa.ipc.new_stream(sink, open_.carry.schema) as writer:
+        writer.write_batch(open_.carry)
+    state: dict[str, Any] = {"carry": sink.getvalue().to_pybytes(), **dump_keys(open_.rows.keys)}
+    state |= {f"c{i}": c for i, c in enumerate(open_.rows.columns)}
+    return state | {f"w{i}": w.view(np.uint8) for i, w in enumerate(open_.wanted) if w is not None}
 
 
-def load(state: dict[str, Any], layout: Layout, outputs: int) -> Zone:
-    """The zone that was dumped."""
+def load_open(state: dict[str, Any], layout: Layout, outputs: int) -> OpenRows:
+    """What was dumped."""
     with pa.ipc.open_stream(state["carry"]) as reader:
         carry = reader.read_next_batch()
     columns = [state[f"c{i}"] for i in range(len(layout.types))]
-    return Zone(
+    return OpenRows(
         Rows(load_keys(state), columns),
         carry,
         [state[f"w{i}"].view(np.bool_) if f"w{i}" in state else None for i in range(outputs)],

@@ -7,7 +7,8 @@ asked for their partners, and unlinked again. What was said before is found agai
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -16,21 +17,21 @@ from headrace.aggregates.metrics import MetricColumn, kept_to_arrow
 from headrace.changes.algebra import diff
 from headrace.changes.changes import Changes
 from headrace.changes.keys import CLOCK_PLACE, SOURCE_BITS, Keys
-from headrace.changes.rows import empty_batch
+from headrace.changes.rows import batch_of
 from headrace.kernels.codes import NULL
-from headrace.plan.query import Emit
 from headrace.state.kept import Kept
+from headrace.state.parts import HeadPart
 from headrace.steps.joins.index import JoinIndex, Linked
-from headrace.steps.windows import dirty
+from headrace.steps.reached import Reached, reached
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Iterable
 
-    from headrace.program.stage import JoinProgram, Stage
-    from headrace.state.reservoir import ChunkCache, ChunkStore
-    from headrace.state.rows import Layout, Rows
-    from headrace.state.tables import KeyTable
-    from headrace.steps.windows.reporting import Times
+    from headrace.program.joins import JoinOutput, JoinStage
+    from headrace.state.open_rows import OpenRows
+    from headrace.state.parts import KeyPart, PageStore, State
+    from headrace.state.rows import Rows
+    from headrace.steps.step import Parts, Results, Standing, Times, Turn
 
 _BELOW_CLOCK = np.int64(CLOCK_PLACE - 1)
 
@@ -97,32 +98,46 @@ class Open:
         return out
 
 
-class Joining:
-    """The joins of one stage in one bucket. They show different columns of the same pairs."""
+class JoinStep:
+    """The join of one stage in one bucket. Its queries show different columns of the same pairs."""
 
-    def __init__(
-        self, stage: Stage, layout: Layout, tables: list[KeyTable], store: ChunkStore, cache: ChunkCache, owner: Hashable,
-        chunk_rows: int,
-    ) -> None:  # fmt: skip
+    keeps_open = True
+
+    def __init__(self, parts: Parts) -> None:
         """Empty."""
-        self.stage, self.layout, self.tables = stage, layout, tables
-        self.join = stage.joins[0]
+        self.stage: JoinStage = parts.stage
+        self.join, self.layout, self.tables = self.stage.program, parts.layout, parts.tables
         self.index = JoinIndex(self.join.windows)
-        self.kept = tuple(Kept(layout, store, cache, (owner, s), chunk_rows, s) for s in (0, 1))
-        self.eager = [j for j in stage.joins if j.emit is Emit.CHANGES or self._hurries(j)]
-        self.patient = [j for j in stage.joins if j not in self.eager]
+        self.kept = tuple(Kept(parts.layout, parts.store, parts.cache, (parts.owner, s), parts.chunk_rows, s) for s in (0, 1))
+        self.eager = [o for o in self.join.shown if o.emit.early or self._hurries(o)]
+        self.patient = [o for o in self.join.shown if o not in self.eager]
         self.outer = any(self.join.preserved)
 
-    def _hurries(self, join: JoinProgram) -> bool:
-        """What can never change leaves at once."""
-        return join.emit is Emit.FINAL and not join.moving and not self.stage.signed
+    def final_before(self, times: Times) -> int:
+        """What stands before the frontier."""
+        return times.final_before
+
+    def standing(self, query: str, now: Standing) -> Standing:
+        """As far as the input."""
+        return now
+
+    def grow(self) -> None:
+        """Room is made as rows are linked."""
+
+    def numbers(self) -> dict[str, int]:
+        """None of its own."""
+        return {}
+
+    def _hurries(self, output: JoinOutput) -> bool:
+        """What can never change leaves at once, unless it is to come in order."""
+        return not output.emit.ordered and not self.join.moving and not self.stage.signed
 
     # ---- a batch --------------------------------------------------------------------------------------------------
 
-    def run(
-        self, old: Rows, new: Rows, removed: np.ndarray, is_new: np.ndarray, final: int, times: Times
-    ) -> list[tuple[str, Changes]]:
-        """What leaves because of a batch, of which the first `final` rows are final now."""
+    def turn(self, turn: Turn) -> Results:
+        """Find again what was said, link what is final, find what is to be said, and compare."""
+        old, new, removed, is_new = turn.old.rows, turn.new.rows, turn.removed, turn.added
+        final, times = turn.final, turn.times
         was, now = self._open(old), self._open(new)
         plan = self._plan(old, new, removed, is_new)
         before = self._before(was, plan.old, times)
@@ -130,14 +145,14 @@ class Joining:
         asked[plan.new] = True
         early, settled = self._early(now, final, asked, times)
         after = self._after(now, final, asked, times, early)
-        out: list[tuple[str, Changes]] = []
+        out: Results = []
         ids, old_ids = -2 - np.arange(len(new)), -2 - len(new) - np.arange(len(old))
         old_ids[~removed] = ids[~is_new]  # rows that stay
         take_back, say = diff(was.identity(before, old_ids), now.identity(after, ids), lambda a, _: np.zeros(len(a), np.bool_))
-        for join in self.eager:
-            out += self._changes(join, before.take(take_back), was, -1) + self._changes(join, after.take(say), now, 1)
-        for join in self.patient:
-            out += self._changes(join, settled, now, 1)
+        for output in self.eager:
+            out += self._changes(output, before.take(take_back), was, -1) + self._changes(output, after.take(say), now, 1)
+        for output in self.patient:
+            out += self._changes(output, settled, now, 1)
         for side, kept in enumerate(self.kept):
             places = now.of_side[side]
             kept.append(new, places[: int(places.searchsorted(final))])
@@ -151,13 +166,13 @@ class Joining:
         first = int(self.index.count[0]), int(self.index.count[1])
         return Open(rows, linked, first, (np.flatnonzero(side == 0), np.flatnonzero(side == 1)))
 
-    def _plan(self, old: Rows, new: Rows, removed: np.ndarray, is_new: np.ndarray) -> dirty.Plan:
+    def _plan(self, old: Rows, new: Rows, removed: np.ndarray, is_new: np.ndarray) -> Reached:
         """The events whose pairs may have changed."""
         if not self.eager:
-            return dirty.nothing()
+            return Reached.nothing()
         counts = any(k == 1 for k in self.index.windows[::3])
         tables = None if counts else {self.join.key}
-        return dirty.spread(tables, old, new, removed, is_new, [t.capacity for t in self.tables])
+        return reached(tables, old, new, removed, is_new, self.tables.capacities)
 
     def _before(self, was: Open, events: np.ndarray, times: Times) -> Found:
         """What had been said of these events, and of rows that waited in vain."""
@@ -222,13 +237,12 @@ class Joining:
 
     # ---- what leaves ----------------------------------------------------------------------------------------------
 
-    def _changes(self, join: JoinProgram, found: Found, zone: Open, sign: int) -> list[tuple[str, Changes]]:
+    def _changes(self, output: JoinOutput, found: Found, zone: Open, sign: int) -> Results:
         if not len(found):
             return []
-        columns = [self._values(join, side, number, zone) for side, number in enumerate((found.left, found.right))]
-        arrays = [columns[c.side][c.name] for c in join.columns]
-        batch = pa.RecordBatch.from_arrays(arrays, [c.name for c in join.columns]) if arrays else empty_batch(len(found))
-        return [(join.query, Changes.of(sign, self._keys(found, zone), batch))]
+        columns = [self._values(output, side, number, zone) for side, number in enumerate((found.left, found.right))]
+        batch = batch_of([columns[c.side][c.name] for c in output.columns], [c.name for c in output.columns], len(found))
+        return [(output.query, Changes.of(sign, self._keys(found, zone), batch))]
 
     def _keys(self, found: Found, zone: Open) -> Keys:
         """A pair stands where its later row stands, one for each of the others; what the clock made, where the row came from."""
@@ -256,9 +270,9 @@ class Joining:
             places += [mine[near], mine[~near]]
         return Keys.concat(parts).take(np.argsort(np.concatenate(places)))
 
-    def _values(self, join: JoinProgram, side: int, number: np.ndarray, zone: Open) -> dict[str, pa.Array]:
+    def _values(self, output: JoinOutput, side: int, number: np.ndarray, zone: Open) -> dict[str, pa.Array]:
         """The columns of one side, for these rows."""
-        shown = [c for c in join.columns if c.side == side]
+        shown = [c for c in output.columns if c.side == side]
         wanted = sorted({w for c in shown for w in (*self.layout.values[c.vector], self._code(c.vector))})
         there = np.flatnonzero(number >= 0)
         own = self.kept[side].gather(number[there], wanted, zone.rows, zone.of_side[side])
@@ -278,8 +292,9 @@ class Joining:
 
     # ---- state ----------------------------------------------------------------------------------------------------
 
-    def settle(self, frontier: int) -> list[list[np.ndarray]]:
+    def settle(self, turn: Turn) -> list[list[np.ndarray]]:
         """Let go of rows that no other can meet any more. Gives their columns."""
+        frontier = turn.times.next_frontier
         gone = []
         for side, kept in enumerate(self.kept):
             if self.index.windows[3 * side] == 2:
@@ -309,21 +324,25 @@ class Joining:
         self.index.grow(rows.side, self.tables[self.join.key].capacity)
         self.index.add(rows, np.zeros(len(own), np.bool_))
 
-    def dump(self) -> dict[str, Any]:
-        """The state, as arrays."""
-        out: dict[str, Any] = {}
-        for side, kept in enumerate(self.kept):
-            own = self.index.sides[side]
-            met = own.met[own.rows(int(self.index.count[side]))] if self.join.preserved[side] else np.zeros(0, np.bool_)
-            out |= {f"join{side}.{k}": v for k, v in kept.dump().items()} | {f"join{side}.met": met.view(np.uint8)}
-        return out
+    def parts(self) -> Iterable[HeadPart | KeyPart]:
+        """The final rows of either side."""
+        return [HeadPart(f"join{side}", partial(self._dump, side), partial(self._load, side)) for side in (0, 1)]
 
-    def load(self, parts: list[dict[str, Any]]) -> None:
-        """What was dumped, after the tables are there."""
-        for side, (kept, state) in enumerate(zip(self.kept, parts, strict=True)):
-            met = state.pop("met").view(np.bool_)
-            kept.load(state)
-            self._link(side)
-            if self.join.preserved[side]:
-                own = self.index.sides[side]
-                own.met[own.rows(int(self.index.count[side]))] = met
+    def _dump(self, side: int) -> State:
+        own = self.index.sides[side]
+        met = own.met[own.rows(int(self.index.count[side]))] if self.join.preserved[side] else np.zeros(0, np.bool_)
+        return self.kept[side].dump() | {"met": met.view(np.uint8)}
+
+    def _load(self, side: int, state: State) -> None:
+        met = state.pop("met").view(np.bool_)
+        self.kept[side].load(state)
+        self._link(side)
+        if self.join.preserved[side]:
+            own = self.index.sides[side]
+            own.met[own.rows(int(self.index.count[side]))] = met
+
+    def save_pages(self, pages: PageStore) -> None:
+        """None of its own."""
+
+    def restored(self, open_: OpenRows, pages: PageStore) -> None:
+        """All is linked as it was loaded."""

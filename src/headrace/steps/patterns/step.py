@@ -8,8 +8,8 @@ the reservoir (frames).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,28 +17,28 @@ from headrace.changes.algebra import consolidate
 from headrace.kernels.codes import NULL
 from headrace.kernels.keys.sortable import SIGN
 from headrace.kernels.patterns import stacks
-from headrace.plan.query import Emit
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.state.kept import Kept
+from headrace.state.parts import HeadPart
 from headrace.state.reservoir import ChunkCache
 from headrace.steps.patterns.events import NO_WORD, Events
 from headrace.steps.patterns.frames import Frames, as_id
 from headrace.steps.patterns.grouping import Grouping
 from headrace.steps.patterns.holding import Held, Ready, watches
 from headrace.steps.patterns.search import search_of
-from headrace.steps.patterns.showing import Results, Showing
+from headrace.steps.patterns.showing import Showing
 from headrace.steps.patterns.waiting import NEVER, Waiting, waits_on
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Iterable
 
     from headrace.changes.keys import Keys
     from headrace.plan.patterns import Spill
-    from headrace.program.patterns import PatternProgram, Sequencing
-    from headrace.program.stage import Stage
-    from headrace.state.reservoir import ChunkStore
-    from headrace.state.rows import Layout, Rows
-    from headrace.state.tables import KeyTable
+    from headrace.program.patterns import PatternStage, Sequencing
+    from headrace.state.open_rows import OpenRows
+    from headrace.state.parts import KeyPart, PageStore, State
+    from headrace.state.rows import Rows
+    from headrace.steps.step import Parts, Results, Standing, Times, Turn
 
 PATIENCE = 4  # events whose window is over are let go when one in so many is new; 0: always
 LONGER = 2  # and all that can go when one in so many is: looking at neighbours costs ten times as much
@@ -60,39 +60,58 @@ class Passed:
         return min(self.sources)
 
 
-class Matching:
+class PatternStep:
     """The pattern of one stage in one bucket."""
 
-    def __init__(
-        self, stage: Stage, spec: Sequencing, layout: Layout, tables: list[KeyTable], store: ChunkStore, cache: ChunkCache,
-        owner: Hashable, chunk_rows: int,
-    ) -> None:  # fmt: skip
+    keeps_open = True
+
+    def __init__(self, parts: Parts) -> None:
         """Nothing has come."""
-        self.stage, self.spec, self.layout, self.tables = stage, spec, layout, tables
-        self.groups = {p.query: [Grouping(stage, g, layout, tables) for g in p.groups] for p in stage.patterns}
-        self.search = search_of(spec, grouped=any(p.groups for p in self._emits(Emit.CHANGES)))
+        self.stage: PatternStage = parts.stage
+        self.spec, self.shown = self.stage.program.sequence, self.stage.program.shown
+        self.layout, self.tables = parts.layout, parts.tables
+        self.early = [o for o in self.shown if o.emit.early]
+        self.groups = {o.query: [Grouping(self.stage, g, self.layout, self.tables) for g in o.groups] for o in self.shown}
+        self.search = search_of(self.spec, grouped=any(o.groups for o in self.early))
         self.events = Events(self.search)
-        self.kept = self._reservoir(store, cache, owner, chunk_rows)
+        self.kept = self._reservoir(parts)
         self.frames = Frames(self.search, self.kept, lambda first, stop: self._lines(self.kept.rows(first, stop)))
         self.waiting = Waiting(np.zeros(0, np.int64))
         self.number = np.zeros(0, np.int64)  # per event: that of its row in `kept`, -1 while it is open
         self.at = np.zeros(0, np.int64)  # per event of a batch: where its row is
         self.open = np.zeros(0, np.int64)  # per row of the zone: its event; -1 if it was let go
-        self.watches = watches(spec)
-        n = len(spec.positive)
+        self.watches = watches(self.spec)
+        n = len(self.spec.positive)
         self.told = Held.none(n, 1)  # CHANGES: results that are told when the clock is past the end of their window
         self.final = Held.none(n, len(self.watches))  # FINAL: results that something may still undo
         self.ready = Ready()  # IN ORDER: final results that wait for those before them
         self.key_words = 0  # of the order keys that have come: how many any of them needed
         self.patience, self.longer = PATIENCE, min(PATIENCE, LONGER)
+        self._loaded: State = {}  # until the open rows are there as well
         self._fresh = self._unseen = 0  # events that came since the first was done, and since the second
         self._furthest = START_OF_TIME  # the largest time that any source had shown before a batch
 
-    def _reservoir(self, store: ChunkStore, cache: ChunkCache, owner: Hashable, chunk_rows: int) -> Kept:
+    def _reservoir(self, parts: Parts) -> Kept:
         spill = self.spec.spill
         if spill is None:
-            return Kept(self.layout, store, cache, owner, chunk_rows, 0)
-        return Kept(self.layout, store, ChunkCache(1), owner, spill.frame, 0, largest=1)
+            return Kept(self.layout, parts.store, parts.cache, parts.owner, parts.chunk_rows, 0)
+        return Kept(self.layout, parts.store, ChunkCache(1), parts.owner, spill.frame, 0, largest=1)
+
+    def final_before(self, times: Times) -> int:
+        """What stands before the frontier; under K-slack, what has been taken."""
+        return times.final_before if self.spec.slack is None else times.taken
+
+    def standing(self, query: str, now: Standing) -> Standing:
+        """Results may still come of a pattern that ends in a negation."""
+        frontier, final = (decided_before(now.frontier, time, self.spec) for time in (now.frontier, now.final_before))
+        return replace(now, frontier=frontier, final_before=final)
+
+    def grow(self) -> None:
+        """Room is made as rows are linked."""
+
+    def numbers(self) -> dict[str, int]:
+        """How many events wait for others to be looked for in one pass."""
+        return {"waiting": len(self.waiting)}
 
     @property
     def stored(self) -> int:
@@ -104,13 +123,12 @@ class Matching:
         """How many results wait."""
         return len(self.told) + len(self.final) + len(self.ready)
 
-    def _emits(self, emit: Emit) -> list[PatternProgram]:
-        return [p for p in self.stage.patterns if p.emit is emit]
-
     # ---- a batch --------------------------------------------------------------------------------------------------
 
-    def run(self, old: Rows, new: Rows, removed: np.ndarray, is_new: np.ndarray, final: int, passed: Passed) -> Results:
-        """What leaves because of a batch, of which the first `final` rows are final now. Under K-slack only those have come."""
+    def turn(self, turn: Turn) -> Results:
+        """What leaves because of a batch. Under K-slack only the rows that are final have come."""
+        old, new, removed, is_new, final = turn.old.rows, turn.new.rows, turn.removed, turn.added, turn.final
+        passed = self._passed(turn.times)
         come = is_new if self.spec.slack is None else np.arange(len(new)) < final
         if self.spec.spill is not None:
             come = self._taken(self.spec.spill, come, new, removed, is_new, passed)
@@ -128,6 +146,11 @@ class Matching:
         self.open = places
         self.events.free(gone)
         return out
+
+    def _passed(self, times: Times) -> Passed:
+        if self.spec.slack is not None:
+            return Passed(times.taken, times.taken, (times.taken,) * len(times.sources), times.taken)
+        return Passed(times.clock, times.next_clock, times.sources, times.final_before, times.furthest)
 
     def _taken(
         self, spill: Spill, come: np.ndarray, new: Rows, removed: np.ndarray, is_new: np.ndarray, passed: Passed
@@ -190,17 +213,16 @@ class Matching:
 
     def _out(self, made: np.ndarray, unmade: np.ndarray, stayed: np.ndarray, showing: Showing, passed: Passed) -> Results:
         out: Results = []
-        changes = self._emits(Emit.CHANGES)
-        if changes:
+        if self.early:
             take_back, say = self._changed(made, unmade, passed)
-            out += showing.taken_back(changes, take_back) + showing.results(changes, say)
+            out += showing.taken_back(self.early, take_back) + showing.results(self.early, say)
             told = stayed[self._ends(stayed) < passed.clock] if self.spec.trailing else stayed
-            out += showing.corrected([p for p in changes if p.groups], told)
-        at_once, in_order = self._emits(Emit.FINAL), self._emits(Emit.FINAL_IN_ORDER)
-        if at_once or in_order:
+            out += showing.corrected([o for o in self.early if o.groups], told)
+        sure = [o for o in self.shown if not o.emit.early]
+        if sure:
             done = self._decided(made, unmade, passed)
-            out += showing.results(at_once, done)
-            self.ready.add(showing.results(in_order, done))
+            out += showing.results([o for o in sure if not o.emit.ordered], done)
+            self.ready.add(showing.results([o for o in sure if o.emit.ordered], done))
             out += self.ready.release(decided_before(passed.frontier, passed.final_before, self.spec))
         return out
 
@@ -240,8 +262,9 @@ class Matching:
 
     # ---- state ----------------------------------------------------------------------------------------------------
 
-    def settle(self, rows: Rows, final: int, passed: Passed) -> list[list[np.ndarray]]:
+    def settle(self, turn: Turn) -> list[list[np.ndarray]]:
         """The first rows are final; events that no result can need any more are gone. Gives the columns of rows that are."""
+        rows, final, passed = turn.new.rows, turn.final, self._passed(turn.times)
         full = self.spec.spill is not None and self.stored > self.spec.spill.room
         purged = self._purge(passed, always=full)
         events = self.open[:final]
@@ -305,18 +328,25 @@ class Matching:
         self.number[live[order]] = self.kept.oldest + np.arange(len(live))
         return gone
 
-    def dump(self) -> dict[str, Any]:
-        """The state, as arrays. Events are known by the place of their row: those of the reservoir first, then the open ones."""
-        out = {f"pattern.{k}": v for k, v in self.kept.dump().items()} | {"pattern.fresh": self._unseen}
-        out |= {"pattern.stop": self.frames.stop, "pattern.since": self.waiting.since, "pattern.furthest": self._furthest}
+    def parts(self) -> Iterable[HeadPart | KeyPart]:
+        """Final rows, results that wait, and which events are still there."""
+        return [HeadPart("pattern", self._dump, self._load), HeadPart("ready", self.ready.dump, self.ready.load)]
+
+    def save_pages(self, pages: PageStore) -> None:
+        """None of its own."""
+
+    def _dump(self) -> State:
+        """Events are known by the place of their row: those of the reservoir first, then the open ones."""
+        out = self.kept.dump() | {"fresh": self._unseen}
+        out |= {"stop": self.frames.stop, "since": self.waiting.since, "furthest": self._furthest}
         if self.spec.spill is not None:  # so that what was let go does not take up room again
             first, here = max(self.kept.oldest, self.frames.stop), np.flatnonzero(self.events.there)
             there = np.zeros(self.kept.reservoir.count - first, np.bool_)
             there[self.number[here[self.number[here] >= 0]] - first] = True
-            out["pattern.there"] = np.packbits(np.concatenate((there, self.open >= 0)))
+            out["there"] = np.packbits(np.concatenate((there, self.open >= 0)))
         for name, held in (("told", self.told), ("final", self.final)):
-            out |= {f"pattern.{name}": self._places(held.sequences), f"pattern.{name}_until": held.until}
-        return out | {f"ready.{k}": v for k, v in self.ready.dump().items()}
+            out |= {name: self._places(held.sequences), f"{name}_until": held.until}
+        return out
 
     def _places(self, events: np.ndarray) -> np.ndarray:
         out = np.where(events < 0, as_id(events), self.number[np.maximum(events, 0)]) - self.kept.oldest
@@ -327,14 +357,17 @@ class Matching:
             out[still_open] = self.kept.reservoir.count - self.kept.oldest + found
         return out
 
-    def load(self, state: dict[str, Any], ready: dict[str, Any], zone: Rows) -> None:
-        """What was dumped, after the tables and the zone are there."""
+    def _load(self, state: State) -> None:
+        self._loaded = state
+
+    def restored(self, open_: OpenRows, pages: PageStore) -> None:
+        """Link all events anew, those of the reservoir and the open ones."""
+        state, zone, self._loaded = self._loaded, open_.rows, {}
         fresh, self.frames.stop, self._furthest = (state.pop(name) for name in ("fresh", "stop", "furthest"))
         self.waiting = Waiting(state.pop("since"))
         parts = {name: (state.pop(name), state.pop(f"{name}_until")) for name in ("told", "final")}
         flags = state.pop("there", None)
         self.kept.load(state)
-        self.ready = Ready.load(ready)
         first = max(self.kept.oldest, self.frames.stop)
         kept = self.kept.rows(first)
         wanted = np.ones(len(kept) + len(zone), np.uint8) if flags is None else np.unpackbits(flags, count=len(kept) + len(zone))

@@ -1,0 +1,123 @@
+"""Windows that aggregate, as data.
+
+WindowProgram   a window, and what it is measured or parted by
+Tally, Metric   an aggregate state per key of a table and window, and how a column of the result is read (aggregates.py)
+Output          the rows one query gets for every event: columns of the event, metrics, which events, and when
+Report          the rows of a query that looks at a window when a trigger fires: metrics of every key in it
+SharedSlices    reports that look at windows of different lengths at the same times, and add up what lies between once
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace.plan.query import Emit
+from headrace.plan.windows import (
+    EveryField,
+    EveryInstant,
+    EveryRows,
+    FieldWindow,
+    LookedAt,
+    RangeWindow,
+    RowsWindow,
+    Trigger,
+    UnboundedWindow,
+    UntilWindow,
+)
+from headrace.program.aggregates import Metric, Tally
+from headrace.program.rows import Output
+from headrace.program.stage import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class WindowProgram:
+    """A window; ROWS PARTITIONED BY names the table that numbers its partitions, ON the vector of the field it is measured on."""
+
+    window: LookedAt
+    partitions: int | None = None
+    field: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The rows of one query that looks at a window when a trigger fires: the metrics of every key that is in it."""
+
+    query: str
+    emit: Emit
+    trigger: Trigger
+    presence: int  # a tally: how many rows of a key are in the window
+    metrics: tuple[Metric, ...]  # the keys first, then the aggregates
+    bounds: int  # how many metrics stand before the bounds of the window
+    ends: int = 2  # how many bounds are shown: both, or only the end
+    partition: int | None = None  # the table whose keys have a count of rows, or a look, of their own
+    counter: int | None = None  # the tally that counts the rows of each of those
+    batch: int | None = None  # a table: rows of one time and one number in it are one batch
+    field: int | None = None  # EVERY n ON: the vector of the field
+    closed_by_rows: bool = False  # a window that ends by itself ends with the row that no longer fits
+    moved: tuple[int, ...] = ()  # tallies of what came and went since the last look: a group without any is not told
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether rows let it look, and not time alone."""
+        return isinstance(self.trigger, EveryRows | EveryField) or self.closed_by_rows
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSlices:
+    """Reports over windows that differ only in their length, and the tallies that nobody else reads."""
+
+    reports: tuple[int, ...]
+    tallies: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowsProgram:
+    """Windows over the rows of a stage, the tallies in them, and what is read for whom."""
+
+    windows: tuple[WindowProgram, ...]
+    tallies: tuple[Tally, ...]
+    outputs: tuple[Output, ...] = ()
+    reports: tuple[Report, ...] = ()
+    slices: tuple[SharedSlices, ...] = ()
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """Whose rows it makes."""
+        return (*(o.query for o in self.outputs), *(r.query for r in self.reports))
+
+    @property
+    def sliced(self) -> frozenset[int]:
+        """The tallies that slices keep."""
+        return frozenset(t for s in self.slices for t in s.tallies)
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """All that is read from tallies, by any query."""
+        return (*(m for o in self.outputs for m in o.metrics), *(m for r in self.reports for m in r.metrics))
+
+    @property
+    def lets_go(self) -> bool:
+        """Whether every row leaves every window in the end, so that keys nobody holds can be forgotten."""
+        if len(self.windows) == 1 and isinstance(self.windows[0].window, FieldWindow):
+            return True
+        return all(isinstance(w.window, RangeWindow) for w in self.windows)
+
+    @property
+    def stores_rows(self) -> bool:
+        """Whether rows must stay in the reservoir after they are final."""
+        kept = (RangeWindow, FieldWindow, UntilWindow)
+        counted = [isinstance(w.window, RowsWindow) and w.partitions is None for w in self.windows]
+        return any(counted) or any(isinstance(w.window, kept) for w in self.windows)
+
+    @property
+    def by_instant(self) -> bool:
+        """Whether rows of one time are seen together, and so must all be there before any of them is final."""
+        return self.has_peers or any(isinstance(r.trigger, EveryInstant) for r in self.reports)
+
+    @property
+    def has_peers(self) -> bool:
+        """Whether an event sees rows of its time that stand behind it."""
+        return any(isinstance(w.window, RangeWindow | UnboundedWindow) and w.window.waits for w in self.windows)
+
+
+WindowStage = Stage[WindowsProgram]

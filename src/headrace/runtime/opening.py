@@ -1,0 +1,123 @@
+"""The open rows of a bucket as batches come: what they are joined by, what is taken back, and which of them count."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.changes.rows import batch_of
+from headrace.plan.arrow import arrow_type
+from headrace.runtime.intake import Intake, all_true
+from headrace.runtime.unique import Uniques
+from headrace.state.open_rows import OpenRows
+from headrace.state.rows import Rows
+from headrace.steps.rows import carried
+from headrace.steps.step import Turn
+
+if TYPE_CHECKING:
+    from headrace.program.stage import Stage
+    from headrace.runtime.arrivals import Arrivals
+    from headrace.state.rows import Layout
+    from headrace.state.tables import Tables
+    from headrace.steps.step import Step, Times
+
+
+class Opening:
+    """Makes turns of batches. With UNIQUE BY it has all open rows, and turns have those that count."""
+
+    def __init__(self, stage: Stage, layout: Layout, tables: Tables) -> None:
+        """No rows."""
+        self.stage, self.tables, self.intake = stage, tables, Intake(stage, layout, tables)
+        self._carried = carried(stage)
+        self._names = [f"i{i}" for i in self._carried]
+        self._masks = [o.masks for o in stage.program.outputs]
+        self.uniques: Uniques | None = None
+        if stage.unique is not None:
+            self.uniques = Uniques(stage.unique.within, stage.unique.table, tables[stage.unique.table])
+            self._masks.append(stage.unique.members)
+        empty = [pa.array([], arrow_type(stage.inputs[i].type)) for i in self._carried]
+        self.rows = OpenRows(Rows.empty(layout), batch_of(empty, self._names, 0), [None for _ in self._masks])
+        self.counts = np.zeros(0, np.bool_)  # with UNIQUE BY: which of them count
+
+    def turn(self, fresh: Arrivals | None, step: Step, times: Times) -> Turn:
+        """A batch as the step sees it."""
+        if not step.keeps_open:
+            gone, new = self._apart(fresh)
+            return Turn(gone, new, np.ones(len(gone), np.bool_), np.ones(len(new), np.bool_), 0, times)
+        parts = self._merge(fresh) if self.uniques is None else self._merge_unique(fresh, self.uniques)
+        return Turn(*parts, int(parts[1].rows.ts.searchsorted(step.final_before(times), side="left")), times)
+
+    def _apart(self, fresh: Arrivals | None) -> tuple[OpenRows, OpenRows]:
+        """What is taken back, and what comes, where nothing is kept."""
+        if fresh is None or fresh.sign is None:
+            return self.rows, self.rows if fresh is None else self._sorted(fresh)
+        minus, plus = (self._sorted(fresh.take(np.flatnonzero(fresh.sign == sign))) for sign in (-1, 1))
+        return minus, plus
+
+    def _sorted(self, arrivals: Arrivals) -> OpenRows:
+        """Arrivals as open rows, in the total order."""
+        inputs = arrivals.inputs
+        carry = batch_of([inputs.column(i) for i in self._carried], self._names, len(arrivals))
+        wanted = [all_true(inputs, masks) for masks in self._masks]
+        return OpenRows(Rows(arrivals.keys, self.intake.columns(inputs)), carry, wanted).sorted()
+
+    def _merge(self, fresh: Arrivals | None) -> tuple[OpenRows, OpenRows, np.ndarray, np.ndarray]:
+        """The rows as they were and as they are, and which of either are not in the other."""
+        old = self.rows
+        removed = np.zeros(len(old), np.bool_)
+        if fresh is None:
+            return old, old, removed, np.zeros(len(old), np.bool_)
+        if fresh.sign is not None and (fresh.sign < 0).any():
+            places = old.rows.keys.locate(fresh.keys.take(np.flatnonzero(fresh.sign < 0)))
+            removed[places[places >= 0]] = True
+            fresh = fresh.take(np.flatnonzero(fresh.sign > 0))
+        incoming = self._sorted(fresh)
+        self.tables.hold(incoming.rows.columns)
+        new, added = (old.take(np.flatnonzero(~removed)) if removed.any() else old).merge(incoming)
+        return old, new, removed, added
+
+    def _merge_unique(self, fresh: Arrivals | None, uniques: Uniques) -> tuple[OpenRows, OpenRows, np.ndarray, np.ndarray]:
+        """The same among the rows that count. A row that comes late may count in the place of one that was there."""
+        before, after, _, is_fresh = self._merge(fresh)
+        uniques.grow()
+        counts = uniques.kept(after.rows.ts, after.rows.columns)
+        member = after.wanted[-1]
+        counts = counts if member is None else counts & member
+        counted = np.zeros(len(after), np.bool_)
+        counted[~is_fresh] = self.counts
+        old, new = before.take(np.flatnonzero(self.counts)), after.take(np.flatnonzero(counts))
+        removed = ~counts[~is_fresh][self.counts]
+        self.rows, self.counts = after, counts
+        return old, new, removed, ~counted[counts]
+
+    def settle(self, turn: Turn, step: Step) -> None:
+        """The first rows are open no longer. Those that were taken back, or never counted, hold nothing any more."""
+        if not step.keeps_open:
+            return
+        if self.uniques is not None:
+            self._settle_unique(self.uniques, turn, step.final_before(turn.times))
+            return
+        if self.stage.signed and turn.removed.any():
+            self.let_go(turn.old.rows.take(np.flatnonzero(turn.removed)).columns)
+        self.rows = turn.new.slice(turn.final, len(turn.new)) if turn.final else turn.new
+
+    def let_go(self, columns: list[np.ndarray]) -> None:
+        """These rows hold their keys no longer."""
+        self.tables.touch(columns)
+        self.tables.release(columns)
+
+    def _settle_unique(self, uniques: Uniques, turn: Turn, bound: int) -> None:
+        derived = [i for i, table in enumerate(self.stage.tables) if table.derived]
+        for table in derived:  # the rows that count may have other numbers now
+            column = self.rows.rows.columns[table].copy()
+            column[self.counts] = turn.new.rows.columns[table]
+            self.rows.rows.columns[table] = column
+        final = int(self.rows.rows.ts.searchsorted(bound, side="left"))
+        rows = self.rows.rows.slice(0, final)
+        self.tables.touch(rows.columns)
+        self.tables.release(rows.take(np.flatnonzero(~self.counts[:final])).columns)
+        gone = uniques.settle(rows.ts, rows.columns, turn.times.next_frontier)
+        self.tables.touch_one(uniques.index, gone)
+        self.rows, self.counts = self.rows.slice(final, len(self.rows)), self.counts[final:]

@@ -1,0 +1,46 @@
+"""The kinds of step there are. To add one: a folder beside these, a program type, an oracle, and a line here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headrace.program.joins import JoinProgram
+from headrace.program.patterns import PatternProgram
+from headrace.program.rows import RowsProgram
+from headrace.program.windows import WindowsProgram
+
+if TYPE_CHECKING:
+    from headrace.program.stage import Stage
+    from headrace.steps.step import Parts, Step
+
+
+def make_step(parts: Parts) -> Step:
+    """The step that runs the program of a stage. What other kinds need is not loaded."""
+    program: Any = parts.stage.program
+    match program:
+        case RowsProgram():
+            from headrace.steps.rows import RowsStep
+
+            return RowsStep(parts, program)
+        case WindowsProgram():
+            from headrace.steps.windows.step import WindowsStep
+
+            return WindowsStep(parts)
+        case JoinProgram():
+            from headrace.steps.joins.step import JoinStep
+
+            return JoinStep(parts)
+        case PatternProgram():
+            from headrace.steps.patterns.step import PatternStep
+
+            return PatternStep(parts)
+    raise AssertionError(f"no step runs {program}")
+
+
+def freed_tables(stage: Stage) -> frozenset[int]:
+    """The tables whose numbers mean nothing once no row holds them."""
+    if isinstance(stage.program, WindowsProgram):
+        from headrace.steps.windows.evaluate import freed_tables as of_windows
+
+        return of_windows(stage)
+    return frozenset(range(len(stage.tables)))

@@ -1,0 +1,101 @@
+"""Rows that pass as they are: at once, or once they are final."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headrace.changes.changes import Changes
+from headrace.changes.rows import batch_of, take
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pyarrow as pa
+
+    from headrace.program.rows import Output, RowsProgram
+    from headrace.program.stage import Stage
+    from headrace.state.open_rows import OpenRows
+    from headrace.state.parts import HeadPart, KeyPart, PageStore
+    from headrace.steps.step import Parts, Results, Standing, Times, Turn
+
+
+class RowsStep:
+    """Nothing is kept but what waits."""
+
+    def __init__(self, parts: Parts, program: RowsProgram) -> None:
+        """For one stage."""
+        self.outputs = program.outputs
+        # What may be taken back, or come twice, is not final at once.
+        unsure = parts.stage.signed or parts.stage.unique is not None
+        self._waits = [o.emit.ordered or (unsure and not o.emit.early) for o in self.outputs]
+        self.keeps_open = any(self._waits) or parts.stage.unique is not None
+        self._carried = carried(parts.stage)
+
+    def final_before(self, times: Times) -> int:
+        """What stands before the frontier."""
+        return times.final_before
+
+    def turn(self, turn: Turn) -> Results:
+        """What is taken back and what comes; or what became final."""
+        out: Results = []
+        for i, output in enumerate(self.outputs):
+            if self._waits[i]:
+                out += self._shown(i, output, turn.new, np.arange(turn.final), 1)
+            else:
+                out += self._shown(i, output, turn.old, turn.removed.nonzero()[0], -1)
+                out += self._shown(i, output, turn.new, turn.added.nonzero()[0], 1)
+        return out
+
+    def _shown(self, index: int, output: Output, rows: OpenRows, which: np.ndarray, sign: int) -> Results:
+        return show(output, rows, wanted(rows.wanted[index], which), self._carried, [], sign)
+
+    def settle(self, turn: Turn) -> Iterable[list[np.ndarray]]:
+        """Nothing is kept."""
+        return [turn.new.rows.slice(0, turn.final).columns] if self.keeps_open else []
+
+    def standing(self, query: str, now: Standing) -> Standing:
+        """As far as the input."""
+        return now
+
+    def grow(self) -> None:
+        """Nothing is kept."""
+
+    def parts(self) -> Iterable[HeadPart | KeyPart]:
+        """None."""
+        return ()
+
+    def save_pages(self, pages: PageStore) -> None:
+        """None."""
+
+    def restored(self, open_: OpenRows, pages: PageStore) -> None:
+        """Nothing follows."""
+
+    def numbers(self) -> dict[str, int]:
+        """None."""
+        return {}
+
+
+def carried(stage: Stage) -> tuple[int, ...]:
+    """The inputs that some output shows as they came."""
+    return tuple(sorted({i for o in stage.program.outputs for _, i in o.columns}))
+
+
+def wanted(flags: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
+    """Those of these rows that are flagged; None: all."""
+    return rows if flags is None else rows[flags[rows]]
+
+
+def show(
+    output: Output, rows: OpenRows, which: np.ndarray, inputs: tuple[int, ...], metrics: list[pa.Array], sign: int
+) -> Results:
+    """Some rows as changes of a query: their own columns, and these behind them; `inputs` are those that rows carry along."""
+    if len(which) == 0:
+        return []
+    every = len(which) == len(rows)
+    carry = rows.carry if every else take(rows.carry, which)
+    columns = [*(carry.column(inputs.index(i)) for _, i in output.columns), *metrics]
+    names = [*(name for name, _ in output.columns), *(m.name for m in output.metrics)]
+    keys = rows.rows.keys if every else rows.rows.keys.take(which)
+    return [(output.query, Changes.of(sign, keys, batch_of(columns, names, len(which))))]

@@ -1,0 +1,122 @@
+"""What a kind of step is to whoever runs it: the protocol, its order of calls, and its contract.
+
+For every batch, of however many rows:
+
+    final_before(times)   how far rows are final for this step; the turn is made with it
+    turn(turn)            take the batch in, and give what changes because of it
+    settle(turn)          the first rows are final now: let go of what nothing can need any more
+    standing(query, ..)   how far its results are, for those that read them
+
+Between two batches, whenever whoever drives it wants to save: `parts()` names what it keeps, and `save_pages` writes what it
+pages itself. After a restart a new step gets the parts back once tables and open rows are there, and is then told (`restored`).
+
+The contract:
+- What a turn gives depends on the rows that have come and on how far time is; not on how rows were cut into batches.
+- A `-` repeats key and row of the `+` that it takes back, and follows it.
+- State stands at the frontier: only final rows change it for good (decisions/0001).
+- A step may write to the columns of `turn.new` whose tables are derived; they are found again in `turn.old` of the next batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from headrace.plan.time import START_OF_TIME
+
+if TYPE_CHECKING:
+    from headrace.changes.changes import Changes
+    from headrace.program.stage import Stage
+    from headrace.state.open_rows import OpenRows
+    from headrace.state.parts import Handle, HeadPart, KeyPart, PageStore
+    from headrace.state.reservoir import ChunkCache
+    from headrace.state.rows import Layout
+    from headrace.state.tables import Tables
+
+Results = list[tuple[str, "Changes"]]  # by query
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How far time is, before a batch and after it: the frontier, and the clock of results that need not be final."""
+
+    frontier: int
+    clock: int
+    next_frontier: int
+    next_clock: int
+    sources: tuple[int, ...] = ()  # the frontier of every source, after it
+    final_before: int = START_OF_TIME  # of all sources together
+    furthest: int = START_OF_TIME  # the largest time that any source has shown
+    last: int = START_OF_TIME  # how far time is, or was when the input ended
+    taken: int = START_OF_TIME  # before this, K-slack has taken the rows
+
+
+@dataclass(slots=True)
+class Turn:
+    """A batch: the open rows as they were and as they are, which of either are not in the other, and how many are final."""
+
+    old: OpenRows
+    new: OpenRows
+    removed: np.ndarray  # flags of `old`
+    added: np.ndarray  # flags of `new`
+    final: int  # so many of the first of `new`
+    times: Times
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far the results of a query are."""
+
+    frontier: int  # no more come before it
+    final_before: int  # what stands before it stays
+    latest: int  # the clock
+    last: int  # where time ended, or is
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a step is made with."""
+
+    stage: Stage
+    layout: Layout
+    tables: Tables
+    store: Handle
+    cache: ChunkCache
+    owner: Hashable  # tells its chunks from those of others in the cache
+    chunk_rows: int
+
+
+class Step(Protocol):
+    """What every kind can do."""
+
+    keeps_open: bool  # whether open rows are kept for it; else a turn has only what comes and what is taken back
+
+    def final_before(self, times: Times) -> int:
+        """Rows before this time are final, as far as this step is concerned."""
+
+    def turn(self, turn: Turn) -> Results:
+        """What changes because of a batch."""
+
+    def settle(self, turn: Turn) -> Iterable[list[np.ndarray]]:
+        """Let go of what nothing can need any more. Gives the columns of rows that hold their keys no longer."""
+
+    def standing(self, query: str, now: Standing) -> Standing:
+        """How far the results of a query are, where the input is so far."""
+
+    def grow(self) -> None:
+        """Make room for the keys that have come, or were loaded."""
+
+    def parts(self) -> Iterable[HeadPart | KeyPart]:
+        """All that it keeps."""
+
+    def save_pages(self, pages: PageStore) -> None:
+        """Write what changed of that which it pages itself."""
+
+    def restored(self, open_: OpenRows, pages: PageStore) -> None:
+        """All parts are loaded, and these are the open rows: read again what it pages itself, and what follows from both."""
+
+    def numbers(self) -> dict[str, int]:
+        """What it counts for progress, by name."""

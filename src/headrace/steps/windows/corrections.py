@@ -1,0 +1,49 @@
+"""What is said of events for which windows are evaluated: which of it may have changed, and which did, bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.aggregates.metrics import MetricColumn
+from headrace.changes.algebra import diff
+from headrace.plan.windows import RowsWindow
+from headrace.program.rows import Output
+from headrace.program.windows import WindowStage
+from headrace.state.rows import Rows
+from headrace.steps.reached import Reached, reached
+
+
+def plan(
+    stage: WindowStage, output: Output, old: Rows, new: Rows, removed: np.ndarray, is_new: np.ndarray, capacities: list[int]
+) -> Reached:
+    """The rows to read for one output."""
+    return reached(_tables(stage, output), old, new, removed, is_new, capacities, stage.program.has_peers)
+
+
+def _tables(stage: WindowStage, output: Output) -> set[int] | None:
+    """The tables by whose keys a change spreads; None: it spreads to every row after it."""
+    tables: set[int] = set()
+    for metric in output.metrics:
+        tally = stage.program.tallies[metric.tally]
+        program = stage.program.windows[tally.window]
+        if isinstance(program.window, RowsWindow) and program.partitions != tally.group:
+            return None
+        base = stage.tables[tally.group].base
+        tables.add(tally.group if base is None else base)  # a late row may give other lives to all rows of its key
+    return tables
+
+
+def differences(
+    old: Rows, new: Rows, rows: Reached, was: list[MetricColumn], now: list[MetricColumn], removed: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Places in `rows.old` to take back, and in `rows.new` to say. What was `removed` has changed if it came back."""
+
+    def differs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        changed = removed[rows.old[a]]
+        for one, other in zip(was, now, strict=True):
+            changed |= one.take(a).differs(other.take(b))
+        return changed
+
+    if len(rows.old) == 0 or len(rows.new) == 0:  # most often: nothing that was said can have changed
+        return np.arange(len(rows.old)), np.arange(len(rows.new))
+    return diff(*old.keys.take(rows.old).beside(new.keys.take(rows.new)), differs)

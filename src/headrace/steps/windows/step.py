@@ -1,0 +1,242 @@
+"""Windows as a step: what is said of every event, and what reports say, as rows come, are taken back and become final."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace.aggregates.metrics import MetricColumn, metric_column, to_arrow
+from headrace.aggregates.tally import DistinctTally
+from headrace.plan.time import END_OF_TIME, START_OF_TIME
+from headrace.state.parts import HeadPart, KeyPart
+from headrace.state.reservoir import Reservoir, Run
+from headrace.steps.reached import Reached
+from headrace.steps.rows import carried, show, wanted
+from headrace.steps.windows import corrections
+from headrace.steps.windows.deltas import lives_of
+from headrace.steps.windows.evaluate import Evaluator
+from headrace.steps.windows.reporting import Reporting
+from headrace.steps.windows.slices import load_cells, save_cells
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from headrace.program.rows import Output
+    from headrace.program.windows import WindowStage
+    from headrace.state.open_rows import OpenRows
+    from headrace.state.parts import PageStore, State
+    from headrace.steps.step import Parts, Results, Standing, Times, Turn
+    from headrace.steps.windows.evaluate import Asks, Seen
+
+NOTHING = MetricColumn(np.empty(0, np.int64), np.empty(0, np.bool_))
+
+
+class WindowsStep:
+    """The windows of one stage in one bucket."""
+
+    keeps_open = True
+
+    def __init__(self, parts: Parts) -> None:
+        """At the beginning of time."""
+        stage: WindowStage = parts.stage
+        self.stage, self.program, self.tables = stage, stage.program, parts.tables
+        self.reservoir = Reservoir(parts.layout, parts.store, parts.cache, parts.owner, parts.chunk_rows)
+        self.evaluator = Evaluator(stage, parts.layout, parts.tables, self.reservoir)
+        self.lives = lives_of(stage, parts.tables, parts.layout)
+        self.evaluator.lives = {lives.index: lives for lives in self.lives}
+        self._carried = carried(stage)
+        self._some_final = any(not o.emit.early for o in self.program.outputs)
+        self._left: list[list[np.ndarray]] = []  # rows that have left their last window and still hold their keys
+
+    def final_before(self, times: Times) -> int:
+        """Where rows of one time are seen together, all of them must be there."""
+        return times.next_frontier if self.program.by_instant else times.final_before
+
+    # ---- a batch --------------------------------------------------------------------------------------------------
+
+    def turn(self, turn: Turn) -> Results:
+        """Read what was said, move on, and compare."""
+        old, new, final, times = turn.old, turn.new, turn.final, turn.times
+        for lives in self.lives:
+            lives.assign(new.rows)
+            for table in (lives.index, *lives.pairs):
+                self.tables.touch_one(table, new.rows.columns[table])
+        self.evaluator.grow()
+        plans = [self._plan(i, o, turn) for i, o in enumerate(self.program.outputs)]
+        reporting = Reporting(self.stage, self.tables, self.evaluator, times) if self.program.reports else None
+        first = self.evaluator.next_row
+        if reporting:
+            self.evaluator.own(new.rows.columns)
+            self.evaluator.places = (first, old.rows.keys)
+        asked = _union([p.old for p in plans])
+        before = self._read_old(old, asked, reporting.note(old, new, turn.removed, turn.added) if reporting else ())
+        rows = Run(first, new.rows.ts, new.rows.columns)
+        if reporting:
+            self.evaluator.places = (first, new.rows.keys)
+            reporting.rows(first, final, len(new))
+        done = _union([np.arange(final)] if self._some_final else [p.new[p.new < final] for p in plans])
+        early = self._move_on(turn, rows, done, reporting)
+        for lives in self.lives:
+            lives.settle(new.rows.slice(0, final))
+        still_open = _union([p.new[p.new >= final] - final for p in plans])
+        late = self.evaluator.temporary(rows, final, still_open, reporting.open_asks() if reporting else ())
+        seen = ((asked, before), (done, early), (still_open + final, late))
+        out = [change for i, o in enumerate(self.program.outputs) for change in self._output(i, o, plans[i], turn, *seen)]
+        if reporting:
+            out += reporting.emit(before, early, late)
+        self._left = [] if early.left is None else [early.left.columns]
+        return out
+
+    def _plan(self, index: int, output: Output, turn: Turn) -> Reached:
+        """The events of which something else may be to be said."""
+        if not output.emit.early:
+            return Reached.nothing()
+        old, new = turn.old, turn.new
+        plan = corrections.plan(self.stage, output, old.rows, new.rows, turn.removed, turn.added, self.tables.capacities)
+        return Reached(wanted(old.wanted[index], plan.old), wanted(new.wanted[index], plan.new))
+
+    def _read_old(self, old: OpenRows, events: np.ndarray, asks: Asks) -> Seen:
+        """What was said before about the events whose results may change."""
+        rows = Run(self.evaluator.next_row, old.rows.ts, old.rows.columns)
+        return self.evaluator.temporary(rows, 0, events, asks)
+
+    def _move_on(self, turn: Turn, rows: Run, events: np.ndarray, reporting: Reporting | None) -> Seen:
+        """Move over the rows that are final now, for good, and on with time."""
+        times = turn.times
+        # Rows may still come at the frontier itself, so what leaves only after it must stay.
+        drain: int | None = times.next_frontier
+        if drain == END_OF_TIME:
+            last = int(rows.ts[-1]) if len(rows.ts) else times.frontier
+            drain = reporting.drain(last, times.last) if reporting else None
+        ended = reporting is not None and times.next_frontier == END_OF_TIME > times.frontier
+        end = times.last if ended and times.last > START_OF_TIME else None  # without a clock there is no last look
+        return self.evaluator.permanent(rows, turn.final, events, drain, reporting.final_asks() if reporting else (), end)
+
+    def _output(
+        self, index: int, output: Output, plan: Reached, turn: Turn, before: tuple[np.ndarray, Seen],
+        early: tuple[np.ndarray, Seen], late: tuple[np.ndarray, Seen],
+    ) -> Results:  # fmt: skip
+        old, new, final = turn.old, turn.new, turn.final
+        if not output.emit.early:
+            rows = wanted(new.wanted[index], np.arange(final))
+            return self._show(output, new, rows, self._metrics(output, *early, rows), 1)
+        split = int(plan.new.searchsorted(final))
+        parts = self._metrics(output, *early, plan.new[:split]), self._metrics(output, *late, plan.new[split:])
+        now = [a.append(b) for a, b in zip(*parts, strict=True)]
+        was = self._metrics(output, *before, plan.old)
+        take_back, say = corrections.differences(old.rows, new.rows, plan, was, now, turn.removed)
+        gone = self._show(output, old, plan.old[take_back], [m.take(take_back) for m in was], -1)
+        return gone + self._show(output, new, plan.new[say], [m.take(say) for m in now], 1)
+
+    def _metrics(self, output: Output, read: np.ndarray, seen: Seen, events: np.ndarray) -> list[MetricColumn]:
+        """The metrics of an output at some of the events that were read."""
+        if len(events) == 0:
+            return [NOTHING for _ in output.metrics]
+        place = read.searchsorted(events)
+        columns = [metric_column(self.program.tallies, self.stage.vectors, m, seen.events) for m in output.metrics]
+        return columns if len(events) == len(read) else [c.take(place) for c in columns]
+
+    def _show(self, output: Output, rows: OpenRows, which: np.ndarray, metrics: list[MetricColumn], sign: int) -> Results:
+        if len(which) == 0:
+            return []
+        tallies, vectors = self.program.tallies, self.stage.vectors
+        columns = [to_arrow(tallies, vectors, m, c, self.tables) for m, c in zip(output.metrics, metrics, strict=True)]
+        return show(output, rows, which, self._carried, columns, sign)
+
+    # ---- what is let go -------------------------------------------------------------------------------------------
+
+    def settle(self, turn: Turn) -> Iterator[list[np.ndarray]]:
+        """Rows that no window can reach any more; lives that are over, and keys that were silent for too long."""
+        final = turn.final
+        if self.evaluator.stores_rows:
+            self.reservoir.append(turn.new.rows.slice(0, final))
+            yield from self._left
+        self.evaluator.settle(final)
+        if self.lives:
+            rows, still = turn.new.rows.slice(0, final), turn.new.rows.slice(final, len(turn.new))
+            if not self.evaluator.stores_rows:
+                yield rows.columns
+            for lives in self.lives:
+                lives.purge(turn.times.next_frontier, still.columns, self.evaluator.tallies, self.evaluator.rings)
+
+    def standing(self, query: str, now: Standing) -> Standing:
+        """What the clock makes at its own time may still come."""
+        timed = self.program.has_peers or any(r.query == query and not r.by_rows for r in self.program.reports)
+        return replace(now, final_before=now.frontier) if timed else now
+
+    # ---- state ----------------------------------------------------------------------------------------------------
+
+    def grow(self) -> None:
+        """Make room for keys."""
+        self.evaluator.grow()
+        for lives in self.lives:
+            lives.grow()
+
+    def parts(self) -> Iterable[HeadPart | KeyPart]:
+        """Edges and positions, the index of the reservoir; tallies, rings, owners and lives by key."""
+        evaluator, program = self.evaluator, self.program
+        yield HeadPart("windows", self._dump, self._load)
+        yield HeadPart("reservoir", self.reservoir.dump, self.reservoir.load)
+        for i, (spec, tally) in enumerate(zip(program.tallies, evaluator.tallies, strict=True)):
+            yield KeyPart(f"tally{i}", spec.group, tally.dump, tally.load)
+            if isinstance(tally, DistinctTally):
+                yield KeyPart(f"pairs{i}", tally.pairs, tally.dump_pairs, tally.load_pairs)
+        for i, slices in enumerate(evaluator.slices):
+            yield KeyPart(f"slices{i}", slices.group, slices.dump_keys, slices.load_keys)
+        for group, partition in evaluator.owners:
+            place = (group, partition)
+            yield KeyPart(f"owner{partition}", group, partial(self._dump_owner, place), partial(self._load_owner, place))
+        for i, ring in evaluator.rings.items():
+            yield KeyPart(f"ring{i}", ring.partitions, ring.dump, ring.load)
+        for lives in self.lives:
+            for table in (lives.base, lives.index, *lives.pairs):
+                yield KeyPart(f"life{lives.index}", table, partial(lives.dump, table), partial(lives.load, table))
+
+    def _dump(self) -> State:
+        evaluator = self.evaluator
+        return {
+            "numbered": evaluator.numbered,
+            "edges": [list(pair) for pair in evaluator.edges.items()],
+            "ended": sorted(evaluator.ended),
+            "fields": [[vector, field.dump()] for vector, field in evaluator.fields.items()],
+            "cells": [list(slices.cells) for slices in evaluator.slices],
+        }
+
+    def _load(self, state: State) -> None:
+        evaluator = self.evaluator
+        evaluator.numbered, evaluator.edges = state["numbered"], dict(state["edges"])
+        evaluator.ended = set(state["ended"])
+        for vector, field in state["fields"]:
+            evaluator.fields[vector].load(field)
+        self._cells: list[Any] = state["cells"]
+
+    def _dump_owner(self, place: tuple[int, int], start: int, stop: int) -> State:
+        return {"of": self.evaluator.owners[place][start:stop]}
+
+    def _load_owner(self, place: tuple[int, int], start: int, stop: int, state: State) -> None:
+        self.evaluator.owners[place][start:stop] = state["of"]
+
+    def save_pages(self, pages: PageStore) -> None:
+        """Cells of slices."""
+        for i, slices in enumerate(self.evaluator.slices):
+            save_cells(slices, i, pages)
+
+    def restored(self, open_: OpenRows, pages: PageStore) -> None:
+        """Cells of slices."""
+        for i, (slices, (start, stop)) in enumerate(zip(self.evaluator.slices, self._cells, strict=True)):
+            load_cells(slices, i, (start, stop), pages)
+
+    def numbers(self) -> dict[str, int]:
+        """None of its own."""
+        return {}
+
+
+def _union(parts: list[np.ndarray]) -> np.ndarray:
+    """Sorted indexes that occur in any part."""
+    filled = [p for p in parts if len(p)]
+    if not filled:
+        return np.empty(0, np.int64)
+    return filled[0] if len(filled) == 1 else np.unique(np.concatenate(filled))
