@@ -15,8 +15,9 @@ from rich.table import Table
 
 from headrace.changes.keys import Keys
 from headrace.plan.arrow import arrow_type
+from headrace.runtime.arrivals import Arrivals
 from headrace.runtime.clock import Header, Segment
-from headrace.runtime.processor import Arrivals, TaskProcessor
+from headrace.runtime.processor import TaskProcessor
 from headrace.sql import parse_script
 from headrace.stages.lower import lower
 from headrace.testing.local import MemoryStore
@@ -87,7 +88,7 @@ def calls(log: command.Log, options: argparse.Namespace, delay: int) -> Result:
         processor.process(*feed.cut(start, min(start + HISTORY_BATCH, history)))
     events = [feed.cut(i, i + 1) for i in range(history, spec.rows)]
     taken = timed(processor, events)[warm_up:]
-    result = as_result(taken, delay, len(processor.zone))
+    result = as_result(taken, delay, len(processor.open.rows))
     log.say(f"{result.name}: median {result.details['median_us']:.0f} µs")
     return result
 

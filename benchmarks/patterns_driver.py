@@ -17,8 +17,9 @@ from headrace.exchange.pack import Placed
 from headrace.generate import events
 from headrace.plan.arrow import arrow_type
 from headrace.plan.time import START_OF_TIME
+from headrace.runtime.arrivals import Arrivals
 from headrace.runtime.clock import Header, Segment
-from headrace.runtime.processor import Arrivals, TaskProcessor
+from headrace.runtime.processor import TaskProcessor
 from headrace.stages.lower import Lowered, lower
 from headrace.testing.local import MemoryStore
 from headrace.testing.scalar import evaluate_batch
@@ -114,7 +115,7 @@ def drive(lowered: Lowered, rows: np.ndarray, arrival: np.ndarray, calls: list[C
             begin = time.thread_time_ns()
             result = processor.process(header, arrivals)
             busy[i] = time.thread_time_ns() - begin
-            stored[i], loads[i] = processor.matching.stored, processor.matching.frames.loads
+            stored[i], loads[i] = processor.step.stored, processor.step.frames.loads
             given += ((i, changes) for _, changes in result.changes)
             if result.late or result.missed:
                 raise RuntimeError(f"row {rows[i]} came too late, though the generator keeps to its bounds")

@@ -24,11 +24,13 @@ from headrace.changes.keys import Keys
 from headrace.exchange.cells import batch_of, read_cell, write_cells
 from headrace.exchange.pack import Placed, segments_of
 from headrace.plan.arrow import arrow_type
+from headrace.runtime.arrivals import Arrivals
 from headrace.runtime.clock import Header, Segment
-from headrace.runtime.processor import Arrivals, TaskProcessor
+from headrace.runtime.processor import TaskProcessor
 from headrace.runtime.save import save
 from headrace.sql import parse_script
 from headrace.stages.lower import Lowered, lower
+from headrace.steps.patterns.step import PatternStep
 from headrace.testing.local import MemoryStore
 from headrace.testing.scalar import evaluate_batch
 
@@ -137,8 +139,8 @@ def drive(case: Case, minutes: int, lowered: Lowered, rows: pa.Table) -> Result:
         matches += sum(int(changes.sign.sum()) for _, changes in result.changes)
     if result.late:
         raise RuntimeError("rows came too late, though the generator keeps to its bounds")
-    assert processor.matching is not None
-    details = {"matches": matches, "minutes": minutes, "case": case.name, "stored": processor.matching.stored}
+    assert isinstance(processor.step, PatternStep)
+    details = {"matches": matches, "minutes": minutes, "case": case.name, "stored": processor.step.stored}
     return Result(f"{minutes} minutes, {case.name}", counted, seconds, details)
 
 

@@ -31,7 +31,7 @@ def batch(number: int, *events: tuple[str, int, int, int]) -> Batch:
 def marked(engine: LocalEngine) -> set[int]:
     """The times of the events that are marked."""
     (processor,) = engine._processors.values()
-    events = processor.matching.events
+    events = processor.step.events
     rows = events.rows[events.there]
     return {int(ts) // SECOND for ts in rows[rows[:, stacks.DEAD] != 0, stacks.TS]}
 

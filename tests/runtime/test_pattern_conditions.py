@@ -139,9 +139,8 @@ def test_equalities_close_through_two_negated_events(condition):
     assert shown(condition, PEOPLE, NEGATED, "x.id") == [("r",)]
     assert shown(f"{condition} AND n.k = x.k AND m.k > 2", PEOPLE, NEGATED, "x.id") == [("q",), ("r",)]
     pattern = lower(parse_script(f"{STREAMS} EVENT SEQ({NEGATED}) WHERE {condition} WITHIN 1 HOUR RETURN x.id INTO o")).stages[0]
-    assert pattern.pattern is not None
-    assert pattern.pattern.key is not None
-    assert pattern.pattern.conditions == ()
+    assert pattern.program.sequence.key is not None
+    assert pattern.program.sequence.conditions == ()
 
 
 def test_equalities_close_through_two_negated_events_in_python():

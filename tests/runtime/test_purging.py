@@ -8,7 +8,7 @@ import pytest
 
 from headrace.oracle.admission import Arrival, Batch
 from headrace.sql import parse_script
-from headrace.steps.patterns import matching
+from headrace.steps.patterns import step as matching
 from headrace.testing.conformance import check_query
 from headrace.testing.local import LocalEngine, local_engine
 from headrace.testing.pattern_strategies import seeded_pattern_case
@@ -45,7 +45,7 @@ class Stored:
     def there(self) -> set[str]:
         """The events in memory."""
         (processor,) = self.engine._processors.values()
-        events = processor.matching.events
+        events = processor.step.events
         names = [s.name for s in processor.stage.sources]
         rows = events.rows[events.there]
         return {f"{names[int(high) >> 50]}{int(ts) // UNIT}" for ts, high in rows[:, :2]}

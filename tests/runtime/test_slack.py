@@ -70,5 +70,5 @@ def test_rows_that_wait_are_in_memory():
     stored = []
     for batch in batches("a1 b2; a3; a7; a60"):
         engine.push(batch)
-        stored.append(processor.matching.stored)
+        stored.append(processor.step.stored)
     assert stored == [2, 3, 4, 5]

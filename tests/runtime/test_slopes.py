@@ -187,8 +187,8 @@ def test_pointers_lead_to_the_nearest_better_event(seed):
     """Whatever comes and goes, in whatever order."""
     rng = Random(seed)
     (stage,) = lower(script("a, b", "a.k = b.k AND b.x > a.x AND b.n < a.n AND b.x - a.x < 100")).stages
-    search = Search(stage.pattern)
-    types = {w.vector: w.type for place in stage.pattern.places for w in place.words}
+    search = Search(stage.program.sequence)
+    types = {w.vector: w.type for place in stage.program.sequence.places for w in place.words}
     kinds = [types[vector] for vector in search.plan.vectors]
     events, there, seen = Events(search), set(), 0
     for step in range(80):
@@ -215,7 +215,7 @@ def test_few_of_many_values_are_looked_at():
     """A walk from the newest that finds nothing has about as many steps as the logarithm."""
     rng = Random(1)
     (stage,) = lower(script("a, b", "a.k = b.k AND b.x > a.x + 1000")).stages
-    search, steps = Search(stage.pattern), []
+    search, steps = Search(stage.program.sequence), []
     events = Events(search)
     base = line(search, rng, 0, ["DOUBLE"] * len(search.plan.vectors))
     lines = np.repeat(base[None], 5_000, axis=0)
@@ -271,6 +271,6 @@ def test_of_other_conditions_nothing_is_said(text):
 
 def test_a_pattern_with_as_many_conditions_as_there_is_room_for():
     (stage,) = lower(script("a, b", "a.k = b.k AND b.x > a.x")).stages
-    spec = stage.pattern
+    spec = stage.program.sequence
     many = replace(spec, conditions=(*spec.conditions, *(Condition(Expr.of("TRUE"), (0, 1)) for _ in range(61))))
     assert Search(many).slopes.shape == (0, stacks.SLOPE)

@@ -16,6 +16,7 @@ from headrace.plan.nodes import Filter, Node, base_streams
 from headrace.plan.patterns import Pattern, Spill
 from headrace.plan.query import Emit, Query, Script
 from headrace.sql import parse_script
+from headrace.steps.patterns.step import PatternStep
 from headrace.steps.patterns.waiting import NEVER
 from headrace.testing.conformance import check_query
 from headrace.testing.local import LocalEngine, local_engine
@@ -59,7 +60,7 @@ def event(dice: Random, at: int) -> Arrival:
 
 def matching(engine: LocalEngine):
     (processor,) = engine._processors.values()
-    return processor.matching
+    return processor.step
 
 
 def net(changes) -> Counter:
@@ -154,7 +155,7 @@ def late_stream() -> list[Batch]:
 
 def waiting_times(engine: LocalEngine) -> set[int]:
     (processor,) = engine._processors.values()
-    return set(processor.zone.rows.ts[processor.matching.waiting.since != NEVER].tolist())
+    return set(processor.open.rows.rows.ts[processor.step.waiting.since != NEVER].tolist())
 
 
 def without(batches: list[Batch], times: set[int]) -> list[Batch]:
@@ -251,8 +252,8 @@ def waiting_rows(engine: LocalEngine) -> set[tuple[str, int, int]]:
     """Stream, partition and number of the events that wait."""
     found = set()
     for processor in engine._processors.values():
-        if processor.matching is not None and len(processor.matching.waiting):
-            rows = processor.zone.rows.take(np.flatnonzero(processor.matching.waiting.since != NEVER))
+        if isinstance(processor.step, PatternStep) and len(processor.step.waiting):
+            rows = processor.open.rows.rows.take(np.flatnonzero(processor.step.waiting.since != NEVER))
             names = [s.name for s in processor.stage.sources]
             found |= {
                 (names[int(h) >> 50], int(h) & (1 << 50) - 1, int(low))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from headrace.plan.explain import explain
+from headrace.program.stage import OneBucket
 from headrace.sql import parse_script
 from headrace.stages.explain import explain_script
 from headrace.stages.lower import lower
@@ -258,7 +259,7 @@ def test_every_case_is_explained(path):
     """And what is said of buckets is what the stages do."""
     script = read_case(path).script
     said = [line for line in explain_script(script).splitlines() if line.startswith("  partitioned ")]
-    assert [ONE_BUCKET in line for line in said] == [stage.route == () for stage in lower(script).stages]
+    assert [ONE_BUCKET in line for line in said] == [stage.route == OneBucket() for stage in lower(script).stages]
 
 
 def test_the_plan_says_what_a_pattern_keeps():
