@@ -15,6 +15,7 @@ from headrace.changes.keys import Keys
 from headrace.exchange.cells import batch_of, read_cell, write_cells
 from headrace.exchange.pack import Placed
 from headrace.generate import events
+from headrace.oracle.scalar import evaluate_batch
 from headrace.plan.arrow import arrow_type
 from headrace.plan.time import START_OF_TIME
 from headrace.runtime.arrivals import Arrivals
@@ -22,7 +23,6 @@ from headrace.runtime.clock import Header, Segment
 from headrace.runtime.processor import TaskProcessor
 from headrace.stages.lower import Lowered, lower
 from headrace.testing.local import MemoryStore
-from headrace.testing.scalar import evaluate_batch
 
 from .patterns_metrics import Trace
 from .patterns_runs import Run, Strategy, script_of

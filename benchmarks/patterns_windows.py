@@ -23,6 +23,7 @@ from rich.table import Table
 from headrace.changes.keys import Keys
 from headrace.exchange.cells import batch_of, read_cell, write_cells
 from headrace.exchange.pack import Placed, segments_of
+from headrace.oracle.scalar import evaluate_batch
 from headrace.plan.arrow import arrow_type
 from headrace.runtime.arrivals import Arrivals
 from headrace.runtime.clock import Header, Segment
@@ -32,7 +33,6 @@ from headrace.sql import parse_script
 from headrace.stages.lower import Lowered, lower
 from headrace.steps.patterns.step import PatternStep
 from headrace.testing.local import MemoryStore
-from headrace.testing.scalar import evaluate_batch
 
 from . import command, engine
 from .payments import Payments, table

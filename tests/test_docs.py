@@ -215,7 +215,7 @@ def test_files_that_are_named_exist(page):
     """`plan/nodes.py`, `sql/`, or the bare name of a file of ours. (Pages for users name files of users.)"""
     source = ROOT / "src" / "headrace"
     named = set(_PATH.findall(page.read_text(encoding="utf-8"))) - {"profiles/", "late/"}
-    missing = [n for n in named if not any(ROOT.glob(n)) and not any(source.glob(n)) and not any(source.glob(f"*/{n}"))]
+    missing = [n for n in named if not any(ROOT.glob(n)) and not any(source.rglob(n))]
     assert missing == []
 
 

@@ -1,33 +1,31 @@
-"""The shape of the code: who may import whom, and how long a file may be."""
+"""The shape of the code: who may import whom, as ARCHITECTURE.md draws it, and how long a file may be."""
 
 from __future__ import annotations
 
 import ast
+import re
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-SRC = Path(__file__).resolve().parents[1] / "src" / "headrace"
+ROOT = Path(__file__).resolve().parents[1]
+SRC = ROOT / "src" / "headrace"
 FILES = sorted(SRC.rglob("*.py"))
 MOST_LINES = 450
-LOWER = {"aggregates", "changes", "exchange", "generate", "kernels", "optimize", "oracle", "plan", "program", "runs", "runtime",
-         "scalars", "stages", "state", "steps"}  # fmt: skip
-FOLDERS = LOWER | {"api", "cli", "files", "spark", "sql", "testing"}
+KINDS = ("rows", "windows", "joins", "patterns")
+REGISTERS = "steps/kinds.py"  # the one file that names several kinds of step
 
-# A folder on the left may not import the folders on the right.
-FORBIDDEN = {
-    "changes": {"sql", "api", "cli", "spark", "testing"},
-    "steps": {"sql", "api", "cli", "spark", "testing"},
-    "runtime": {"sql", "api", "cli", "spark", "testing"},
-    "oracle": {"runtime", "steps", "state", "aggregates", "kernels"},
-    "plan": FOLDERS - {"plan"},
-    "files": FOLDERS - {"files", "plan", "kernels"},
-    "kernels": FOLDERS - {"kernels"} | {"errors"},
-}
 
-# The order of rows that nothing orders is that of a hash. The oracle and the engine must mean the same one.
-ALLOWED = {(("oracle", "ties.py"), "headrace.kernels.keys.hashing")}
+def drawn() -> dict[str, set[str]]:
+    """What each folder may import: the list in ARCHITECTURE.md."""
+    (block,) = re.findall(r"```text\n(\w+ +<-.*?)```", (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"), re.S)
+    lines = (line.partition("<-") for line in block.splitlines())
+    return {folder.strip(): set(below.split()) for folder, _, below in lines}
+
+
+MAY = drawn()
 
 
 def imports(source: str, package: tuple[str, ...]) -> set[str]:
@@ -45,35 +43,63 @@ def imports(source: str, package: tuple[str, ...]) -> set[str]:
     return found
 
 
+def folders(names: set[str]) -> set[str]:
+    """The folders of ours among these modules."""
+    parts = (name.split(".") for name in names)
+    return {p[1] for p in parts if p[0] == "headrace" and len(p) > 1 and p[1] in MAY}
+
+
 def offences(source: str, place: tuple[str, ...]) -> list[str]:
     """What a file at `headrace/<place>` imports but may not. `place` ends in the file's name."""
-    folder = place[0] if len(place) > 1 else ""
-    found = []
-    for name in sorted(imports(source, ("headrace", *place[:-1]))):
-        parts = name.split(".")
-        if parts[0] == "pyspark" and folder != "spark":
+    folder, found = place[0] if len(place) > 1 else "", []
+    names = imports(source, ("headrace", *place[:-1]))
+    for name in sorted(names):
+        top = name.split(".")[0]
+        if top == "pyspark" and folder != "spark":
             found.append(f"{name}: only spark/ imports pyspark")
-        if parts[0] == "headrace" and len(parts) > 1 and parts[1] in FORBIDDEN.get(folder, ()) and (place, name) not in ALLOWED:
-            found.append(f"{name}: {folder}/ may not import {parts[1]}")
-        outside = parts[0] != "headrace" and parts[0] not in sys.stdlib_module_names
-        if folder == "kernels" and outside and parts[0] not in ("numpy", "numba", "pyarrow"):
+        outside = top != "headrace" and top not in sys.stdlib_module_names
+        if folder == "kernels" and outside and top not in ("numpy", "numba", "pyarrow"):
             found.append(f"{name}: kernels/ imports arrays only")
+        for below in folders({name}) - {folder} - MAY.get(folder, set(MAY)):
+            found.append(f"{name}: {folder}/ may not import {below}")
     return found
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SRC)))
-def test_imports_keep_to_the_rules(path):
+def test_imports_keep_to_the_drawing(path):
     assert offences(path.read_text(encoding="utf-8"), path.relative_to(SRC).parts) == []
+
+
+def test_the_drawing_has_the_folders_there_are_and_nothing_that_nobody_imports():
+    assert {p.name for p in SRC.iterdir() if p.is_dir() and p.name != "__pycache__"} == set(MAY)
+    used = {folder: set() for folder in MAY}
+    for path in FILES:
+        place = path.relative_to(SRC).parts
+        if len(place) > 1:
+            used[place[0]] |= folders(imports(path.read_text(encoding="utf-8"), ("headrace", *place[:-1]))) - {place[0]}
+    assert used == MAY
+
+
+def test_no_folder_is_below_itself():
+    assert list(TopologicalSorter(MAY).static_order())
+
+
+def kinds_named(source: str) -> set[str]:
+    """The kinds of step that a source text knows: their folders, and their programs."""
+    found = re.findall(r"headrace\.(?:steps|program)\.(\w+)", source)
+    return {kind for kind in KINDS if kind in found}
+
+
+@pytest.mark.parametrize("folder", ["steps", "runtime", "exchange"])
+def test_no_file_names_two_kinds_of_step(folder):
+    several = [p.relative_to(SRC).as_posix() for p in (SRC / folder).rglob("*.py") if len(kinds_named(p.read_text())) > 1]
+    assert several == ([REGISTERS] if folder == "steps" else [])
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SRC)))
 def test_files_are_short(path):
     lines = len(path.read_text(encoding="utf-8").splitlines())
     assert lines <= MOST_LINES, f"{lines} lines: split it by what it does"
-
-
-def test_folders_of_the_rules_are_the_folders_there_are():
-    assert {p.name for p in SRC.iterdir() if p.is_dir() and p.name != "__pycache__"} <= FOLDERS
 
 
 @pytest.mark.parametrize(
@@ -102,3 +128,10 @@ def test_an_offence_is_seen(source, place, named):
 )
 def test_what_is_allowed_passes(source, place):
     assert offences(source, place) == []
+
+
+def test_kinds_are_seen():
+    assert kinds_named("from headrace.steps.joins.index import a\nfrom headrace.program.patterns import b") == {
+        "joins",
+        "patterns",
+    }

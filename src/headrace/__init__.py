@@ -7,7 +7,7 @@ kernels and operators from here and need neither the API nor SQL.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headrace.errors import (
     DataError,
@@ -49,6 +49,11 @@ def __getattr__(name: str) -> object:
     if name not in api.__all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(api, name)
+
+
+def run_sql(text: str, **inputs: Any) -> Any:
+    """`hr.sql(..)`."""
+    return import_module("headrace.api").sql(text, **inputs)
 
 
 def __dir__() -> list[str]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from headrace.kernels.keys.hashing import hash_columns
-from headrace.testing.rows import group_value
+from headrace.oracle.rows import group_value
 
 COLUMNS = [
     pa.array(["a", "b", "", None, "a", "é", "a\0", "ab"]),

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from headrace.kernels.keys.sortable import sortable_words
+from headrace.oracle.rows import array_of
 from headrace.oracle.ties import group_words
 from headrace.plan.arrow import arrow_type
-from headrace.testing.rows import array_of
 
 DAY = dt.date(1970, 1, 1)
 NOON = dt.datetime(1970, 1, 1, 12, tzinfo=dt.UTC)

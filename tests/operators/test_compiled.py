@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from headrace.errors import QueryError
 from headrace.kernels import scalars
 from headrace.kernels import signatures as s
+from headrace.oracle.scalar import evaluate
 from headrace.plan.expr import Expr
 from headrace.plan.schema import Schema
 from headrace.scalars.compiled import NUMBER_OR_NULL, Compiled, Slot, compile_expression, jit
-from headrace.testing.scalar import evaluate
 
 NAN, INF = math.nan, math.inf
 LEAST, MOST = -(2**63), 2**63 - 1

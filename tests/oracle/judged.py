@@ -12,9 +12,9 @@ from sql_judge import Judge, Told
 
 from headrace.oracle.admission import Batch
 from headrace.oracle.evaluate import expected_after_each_batch
+from headrace.oracle.rows import to_micros
 from headrace.plan.query import Script
 from headrace.plan.time import SECOND
-from headrace.testing.rows import to_micros
 
 Row = tuple[Any, ...]
 

@@ -11,8 +11,8 @@ from hypothesis import settings
 from judged import SECOND, disagreements
 
 from headrace.oracle.admission import Arrival, Batch
+from headrace.oracle.rows import from_micros
 from headrace.sql import parse_script
-from headrace.testing.rows import from_micros
 
 STREAM = """CREATE STREAM s (at TIMESTAMP, nr INT, k STRING, j INT, id INT, x DOUBLE)
   SOURCE FILE('s.csv') TIMESTAMP BY at DELAY 5 SECONDS;"""

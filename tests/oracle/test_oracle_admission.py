@@ -5,13 +5,13 @@ import datetime as dt
 import pytest
 
 from headrace.oracle.admission import Admission, Arrival, Batch, Event, admit, unique
+from headrace.oracle.rows import MAX_TIME, MIN_TIME
 from headrace.plan.arrival import by_arrival
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Scan
 from headrace.plan.schema import Schema
 from headrace.plan.stream import Bound, FileSource, FrameSource, Stream, Unique
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
-from headrace.testing.rows import MAX_TIME, MIN_TIME
 
 SCHEMA = Schema.of(at="TIMESTAMP", n="BIGINT", day="DATE", x="DOUBLE")
 

@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 
 from headrace.oracle.aggregates import aggregate
+from headrace.oracle.rows import canonical
 from headrace.plan.aggregates import FUNCTIONS, function, result_type
-from headrace.testing.rows import canonical
 
 NAN, INF = math.nan, math.inf
 D = Decimal

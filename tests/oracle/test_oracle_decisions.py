@@ -6,11 +6,11 @@ import pytest
 
 from headrace.oracle.admission import Arrival, Batch
 from headrace.oracle.evaluate import expected_after_each_batch, final_after_each_batch
+from headrace.oracle.rows import from_micros
 from headrace.plan.time import SECOND
 from headrace.sql import parse_script
 from headrace.testing.conformance import check_query
 from headrace.testing.local import local_engine
-from headrace.testing.rows import from_micros
 
 DELAYS = {"a": 2, "b": 5, "c": 1, "d": 3}
 

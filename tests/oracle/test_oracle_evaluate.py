@@ -9,6 +9,7 @@ import pytest
 
 from headrace.oracle.admission import Arrival, Batch
 from headrace.oracle.evaluate import changes_after_each_batch, final_after_each_batch, results
+from headrace.oracle.rows import batch_of_rows, canonical_row, from_micros
 from headrace.plan.aggregates import Aggregate, function
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Late, Project, Rejected, Scan, WindowAggregate
@@ -16,7 +17,6 @@ from headrace.plan.query import Emit, Query
 from headrace.plan.schema import Schema
 from headrace.plan.stream import Bound, FileSource, Stream
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
-from headrace.testing.rows import batch_of_rows, canonical_row, from_micros
 
 SCHEMA = Schema.of(at="TIMESTAMP", card="STRING", amount="DOUBLE", ok="BOOLEAN")
 STREAM = Stream("s", FileSource("x.csv"), SCHEMA, timestamp=Expr.of("at"), delay=5)

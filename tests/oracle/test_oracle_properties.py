@@ -7,10 +7,10 @@ from itertools import pairwise
 from hypothesis import settings
 
 from headrace.oracle.evaluate import expected_after_each_batch
+from headrace.oracle.rows import canonical_row
 from headrace.plan.query import Emit
 from headrace.testing.conformance import Run
 from headrace.testing.reach import hold
-from headrace.testing.rows import canonical_row
 from headrace.testing.strategies import Case, cases, sampled
 
 COUNT = max(20, settings.default.max_examples // 6)

@@ -8,11 +8,11 @@ import pytest
 
 from headrace.kernels.patterns import stacks
 from headrace.oracle.admission import Arrival, Batch
+from headrace.oracle.rows import from_micros
 from headrace.plan.time import SECOND
 from headrace.sql import parse_script
 from headrace.testing.conformance import check_query
 from headrace.testing.local import LocalEngine, local_engine
-from headrace.testing.rows import from_micros
 
 STREAMS = "".join(
     f"CREATE STREAM {name} (at TIMESTAMP, k INT, x INT) SOURCE FILE('{name}.csv') TIMESTAMP BY at DELAY 20 SECONDS;\n"

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from headrace.oracle.admission import admit
+from headrace.oracle.rows import from_micros, to_micros
 from headrace.plan.time import SECOND
 from headrace.sql import parse_script
 from headrace.testing.conformance import check_bounded_state
 from headrace.testing.disorder import cut, delayed, disordered, in_order, punctuated
 from headrace.testing.local import LocalEngine, local_engine
-from headrace.testing.rows import from_micros, to_micros
 
 STREAM = "CREATE STREAM p (at TIMESTAMP, card STRING, x DOUBLE) SOURCE FILE('p.csv') TIMESTAMP BY at DELAY 3 SECONDS;"
 # Windows let go of silent keys; ROWS per key and UNBOUNDED keep a fixed amount per key, so there the keys are few.

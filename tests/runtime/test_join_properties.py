@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from seeds import FIRST, agrees, examples
 
 from headrace.oracle.admission import Arrival, Batch
+from headrace.oracle.rows import from_micros
 from headrace.plan.aggregates import Aggregate, function
 from headrace.plan.expr import Expr
 from headrace.plan.joins import Join, JoinKind
@@ -24,7 +25,6 @@ from headrace.testing.conformance import Run, check_bounded_state
 from headrace.testing.disorder import disordered
 from headrace.testing.local import local_engine
 from headrace.testing.reach import hold
-from headrace.testing.rows import from_micros
 from headrace.testing.strategies import PREDICATES, Case, arrivals, sampled, seldom, streams
 
 KEYS = (*(("shop",), ("card",), ("shop",)) * 3, ("ok",), ("card", "shop"), (), ("amount",), ("price",))

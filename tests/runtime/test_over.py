@@ -9,12 +9,12 @@ import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from headrace.oracle.rows import batch_of_rows, from_micros
 from headrace.plan.schema import Schema
 from headrace.plan.time import SECOND
 from headrace.sql import parse_script
 from headrace.testing.disorder import disordered
 from headrace.testing.local import LocalEngine
-from headrace.testing.rows import batch_of_rows, from_micros
 
 SCHEMA = Schema.of(ts="TIMESTAMP", id="INT", card="STRING", x="DOUBLE", q="BIGINT", d="DECIMAL(10, 2)")
 CALLS = ("COUNT(*)", "COUNT(x)", "COUNT(DISTINCT q)", "SUM(x)", "SUM(q)", "SUM(d)", "AVG(x)", "MIN(x)", "MAX(q)", "MIN(d)")

@@ -10,12 +10,12 @@ import pytest
 import headrace as hr
 from headrace.errors import QueryError
 from headrace.oracle.admission import Arrival, Batch
+from headrace.oracle.rows import from_micros
 from headrace.plan.time import SECOND
 from headrace.sql import parse_script
 from headrace.stages.lower import lower
 from headrace.testing.conformance import check_query
 from headrace.testing.local import LocalEngine, local_engine
-from headrace.testing.rows import from_micros
 
 COLUMNS = {
     "id": "STRING", "n": "BIGINT", "k": "INT", "x": "DOUBLE", "d": "DECIMAL(10, 2)", "e": "DECIMAL(18, 4)", "w": "DECIMAL(30, 2)",

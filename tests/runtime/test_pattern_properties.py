@@ -10,6 +10,7 @@ import pytest
 from seeds import FIRST, agrees, examples
 
 from headrace.oracle.admission import Arrival, Batch, admit
+from headrace.oracle.rows import from_micros
 from headrace.plan.patterns import Selection
 from headrace.plan.time import SECOND
 from headrace.sql import parse_script
@@ -18,7 +19,6 @@ from headrace.testing.disorder import Timed, delayed, disordered, in_order, punc
 from headrace.testing.local import local_engine
 from headrace.testing.pattern_strategies import seeded_pattern_case
 from headrace.testing.reach import hold
-from headrace.testing.rows import from_micros
 
 
 def conforms(run: Run, seed: int) -> None:

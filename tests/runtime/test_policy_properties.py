@@ -11,12 +11,12 @@ from unittest.mock import patch
 from seeds import FIRST, agrees, examples
 
 from headrace.oracle.admission import Arrival, Batch
+from headrace.oracle.rows import from_micros
 from headrace.sql import parse_script
 from headrace.steps.windows.slices import Slices
 from headrace.testing.conformance import Run, check_query
 from headrace.testing.local import local_engine
 from headrace.testing.reach import hold
-from headrace.testing.rows import from_micros
 from headrace.testing.strategies import policy_cases, sampled, shared_looks
 
 

@@ -7,12 +7,12 @@ from random import Random
 import pytest
 
 from headrace.oracle.admission import Arrival, Batch
+from headrace.oracle.rows import from_micros
 from headrace.sql import parse_script
 from headrace.steps.patterns import step as matching
 from headrace.testing.conformance import check_query
 from headrace.testing.local import LocalEngine, local_engine
 from headrace.testing.pattern_strategies import seeded_pattern_case
-from headrace.testing.rows import from_micros
 
 UNIT = 1_000_000
 

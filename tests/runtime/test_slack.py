@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from headrace.oracle.admission import Arrival, Batch
+from headrace.oracle.rows import from_micros
 from headrace.plan.nodes import Late, base_streams
 from headrace.sql import parse_script
 from headrace.testing.conformance import check_query
 from headrace.testing.local import LocalEngine, local_engine
-from headrace.testing.rows import from_micros
 
 STREAMS = "".join(
     f"CREATE STREAM {name} (at TIMESTAMP, id STRING) SOURCE FILE('{name}.csv') TIMESTAMP BY at DELAY {delay} SECONDS;\n"

@@ -12,6 +12,7 @@ import pytest
 
 from headrace.kernels.patterns import linking, stacks
 from headrace.oracle.admission import Arrival, Batch
+from headrace.oracle.rows import from_micros
 from headrace.plan.expr import Expr
 from headrace.plan.time import SECOND
 from headrace.program.patterns import Condition, PlaceProgram, Word
@@ -23,7 +24,6 @@ from headrace.steps.patterns.search import Search
 from headrace.steps.patterns.slopes import refutations
 from headrace.testing.conformance import check_query
 from headrace.testing.local import LocalEngine, local_engine
-from headrace.testing.rows import from_micros
 
 STREAMS = "".join(
     f"""CREATE STREAM {name} (at TIMESTAMP, k INT, n BIGINT, x DOUBLE) SOURCE FILE('{name}.csv')

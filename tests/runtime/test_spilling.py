@@ -11,6 +11,7 @@ import pytest
 
 from headrace.oracle.admission import Arrival, Batch, admit
 from headrace.oracle.evaluate import Results, results, source_rows
+from headrace.oracle.rows import canonical_row, from_micros
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Node, base_streams
 from headrace.plan.patterns import Pattern, Spill
@@ -21,7 +22,6 @@ from headrace.steps.patterns.waiting import NEVER
 from headrace.testing.conformance import check_query
 from headrace.testing.local import LocalEngine, local_engine
 from headrace.testing.pattern_strategies import Seeded, pattern_arrivals, patterns, reading_streams, seeded_pattern_case
-from headrace.testing.rows import canonical_row, from_micros
 
 UNIT = 1_000_000
 MEMORY = 32

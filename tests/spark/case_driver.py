@@ -25,6 +25,7 @@ import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
 from headrace.oracle.evaluate import expected_after_each_batch
+from headrace.oracle.rows import Row, batch_of_rows, rows_of_batch
 from headrace.plan.arrival import by_arrival
 from headrace.plan.joins import Join
 from headrace.plan.nodes import Late, Merge, Node, Rejected, Scan
@@ -36,7 +37,6 @@ from headrace.testing.cases import QueryCase, check_end, has_op
 from headrace.testing.conformance import tables_first
 from headrace.testing.engine import Arrival, Batch
 from headrace.testing.published import check_published
-from headrace.testing.rows import Row, batch_of_rows, rows_of_batch
 from headrace.testing.tables import format_cell, read_batches
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from case_driver import read_sink, write_file
 
+from headrace.oracle.rows import from_micros
 from headrace.plan.schema import Schema
 from headrace.spark.run import start_run
 from headrace.sql import parse_script
-from headrace.testing.rows import from_micros
 
 SCHEMA = Schema.of(at="TIMESTAMP", id="INT")
 SCRIPT = """

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from case_driver import FIRST_WRITTEN, read_sink, write_file
 
+from headrace.oracle.rows import rows_of_batch
 from headrace.plan.schema import Schema
 from headrace.spark.run import start_run
 from headrace.sql import parse_script
-from headrace.testing.rows import rows_of_batch
 
 COLUMNS = Schema.of(
     at="TIMESTAMP", a="INT", b="TINYINT", l="BIGINT", x="DOUBLE", d="DECIMAL(10, 2)", s="STRING", t="STRING", day="DATE"

@@ -26,6 +26,7 @@ import pytest
 from case_driver import FIRST_WRITTEN, read_sink, write_file
 from kill_points import DAEMONS, FOLDER, IDLE, KINDS, POINTS, arm, death, disk, kind_of, last_batch
 
+from headrace.oracle.rows import Row, canonical_row, from_micros
 from headrace.plan.schema import Schema
 from headrace.plan.time import SECOND
 from headrace.sql import parse_script
@@ -33,7 +34,6 @@ from headrace.testing.conformance import Run, drive
 from headrace.testing.disorder import disordered
 from headrace.testing.engine import Batch
 from headrace.testing.local import local_engine
-from headrace.testing.rows import Row, canonical_row, from_micros
 
 pytestmark = pytest.mark.spark
 

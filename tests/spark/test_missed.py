@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from case_driver import read_sink, write_files
 
+from headrace.oracle.rows import from_micros
 from headrace.plan.schema import Schema
 from headrace.plan.time import SECOND
 from headrace.runs.events import ProgressEvent
 from headrace.spark.run import start_run
 from headrace.sql import parse_script
-from headrace.testing.rows import from_micros
 
 SCHEMA = Schema.of(at="TIMESTAMP", id="STRING")
 SQL = """

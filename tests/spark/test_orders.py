@@ -10,12 +10,12 @@ from pyspark.sql import functions as F
 
 import headrace as hr
 from headrace.notices import HeadraceWarning
+from headrace.oracle.rows import from_micros
 from headrace.plan.schema import Schema
 from headrace.plan.time import SECOND
 from headrace.runs.events import ProgressEvent
 from headrace.spark.sources.orders import file_order
 from headrace.spark.sources.prepare import _from_frame
-from headrace.testing.rows import from_micros
 
 SCHEMA = Schema.of(at="TIMESTAMP", id="INT", text="STRING")
 DDL = "at TIMESTAMP, id INT, text STRING"

@@ -10,12 +10,12 @@ from case_driver import read_sink, write_files
 
 import headrace as hr
 from headrace.oracle.evaluate import expected_after_each_batch
+from headrace.oracle.rows import canonical_row, from_micros
 from headrace.plan.query import Query
 from headrace.plan.schema import Schema
 from headrace.plan.time import SECOND
 from headrace.testing.disorder import disordered
 from headrace.testing.engine import Arrival, Batch
-from headrace.testing.rows import canonical_row, from_micros
 
 SCHEMA = Schema.of(at="TIMESTAMP", id="INT", card="STRING", shop="INT", amount="DOUBLE")
 DDL = "at TIMESTAMP, id INT, card STRING, shop INT, amount DOUBLE"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from headrace.oracle.rows import batch_of_rows, from_micros
 from headrace.plan.schema import Schema
 from headrace.testing.profiled import CALLS, answers, events, hops
-from headrace.testing.rows import batch_of_rows, from_micros
 
 SCHEMA = Schema.of(at="TIMESTAMP", id="INT", card="STRING", q="BIGINT")
 SEED, GRID = 13, 250_001  # an odd grid: neither sizes nor slides are whole seconds

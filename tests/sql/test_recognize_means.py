@@ -8,9 +8,9 @@ from random import Random
 import pytest
 
 from headrace.oracle.evaluate import results
+from headrace.oracle.rows import from_micros
 from headrace.plan.time import SECOND
 from headrace.sql import parse_script
-from headrace.testing.rows import from_micros
 
 STREAM = """CREATE STREAM s (at TIMESTAMP, n INT, id STRING, x INT, zone INT)
   SOURCE FILE('s.csv') TIMESTAMP BY at DELAY 5 SECONDS;

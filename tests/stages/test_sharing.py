@@ -5,7 +5,6 @@ from __future__ import annotations
 from headrace.program.stage import Anywhere, ByHash, OneBucket
 from headrace.sql import parse_script
 from headrace.stages.lower import lower
-from headrace.steps.windows.windows import edges_of
 
 STREAM = "CREATE STREAM p (at TIMESTAMP, card STRING, shop INT, x DOUBLE) SOURCE FILE('p.csv') TIMESTAMP BY at DELAY 5 SECONDS;"
 
@@ -89,7 +88,7 @@ def test_windows_of_several_lengths_that_are_looked_at_together_share_slices():
     assert looked_at(*minutes, calls="AVG(x) AS a, COUNT(*) AS n, STDDEV(x) AS d", ends="EMIT FINAL") == [(0, 1, 2, 3)]
     (stage,) = stages(*(f"SELECT card, SUM(x) AS s FROM p [{w}] GROUP BY card" for w in minutes))
     assert stage.program.sliced == set(range(len(stage.program.tallies)))
-    assert edges_of(stage) == (61 * 60_000_000,)
+    assert stage.program.edges == (61 * 60_000_000,)
 
 
 def test_what_cannot_be_subtracted_or_is_looked_at_otherwise_shares_no_slices():
@@ -111,4 +110,4 @@ def test_a_tally_that_an_event_reads_too_is_kept_beside_slices():
         stage.program.windows[t.window].window.size for i, t in enumerate(stage.program.tallies) if i not in stage.program.sliced
     ]
     assert own == [120_000_000] * 2  # the sum, and how many it is of
-    assert edges_of(stage) == (120_000_000, 180_000_000)
+    assert stage.program.edges == (120_000_000, 180_000_000)

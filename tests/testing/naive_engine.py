@@ -4,11 +4,11 @@ from copy import deepcopy
 from dataclasses import replace
 
 from headrace.oracle.evaluate import expected_after_each_batch
+from headrace.oracle.rows import canonical_row
 from headrace.plan.nodes import WindowAggregate, children
 from headrace.plan.query import Emit
 from headrace.plan.windows import RangeWindow
 from headrace.testing.engine import Change
-from headrace.testing.rows import canonical_row
 
 
 class NaiveEngine:

@@ -7,12 +7,12 @@ from itertools import pairwise
 import pytest
 from naive_engine import NaiveEngine
 
+from headrace.oracle.rows import canonical_row
 from headrace.plan.query import Emit
 from headrace.sql import parse_script
 from headrace.testing.conformance import ConformanceError, Run, check_outputs, check_query
 from headrace.testing.engine import Change
 from headrace.testing.pattern_strategies import seeded_pattern_case
-from headrace.testing.rows import canonical_row
 from headrace.testing.tables import merge_batches, read_batches
 
 STREAMS = "".join(

@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 
 from headrace.errors import DataError, QueryError
+from headrace.oracle import scalar, simple
+from headrace.oracle.rows import batch_of_rows, canonical_row, from_micros, group_value, rows_of_batch
+from headrace.oracle.scalar import evaluate, evaluate_batch, holds
 from headrace.plan.arrow import arrow_schema, arrow_type, schema_of, spark_type
 from headrace.plan.expr import Expr
 from headrace.plan.schema import Schema
-from headrace.testing import scalar, simple
-from headrace.testing.rows import batch_of_rows, canonical_row, from_micros, group_value, rows_of_batch
-from headrace.testing.scalar import evaluate, evaluate_batch, holds
 
 SCHEMA = Schema.of(
     i="INT", l="BIGINT", d="DOUBLE", s="STRING", p="DECIMAL(10, 2)", at="TIMESTAMP", day="DATE", b="BOOLEAN", f="FLOAT"

@@ -9,11 +9,11 @@ from decimal import Decimal
 from typing import Any
 
 from headrace.errors import QueryError
+from headrace.oracle.rows import MAX_TIME, MIN_TIME, Row, group_value, normal_rows, to_micros
+from headrace.oracle.scalar import evaluate
 from headrace.plan.expr import Expr
 from headrace.plan.stream import Stream
 from headrace.plan.time import END_OF_TIME, START_OF_TIME, TABLE_TIME
-from headrace.testing.rows import MAX_TIME, MIN_TIME, Row, group_value, normal_rows, to_micros
-from headrace.testing.scalar import evaluate
 
 Key = tuple[int, ...]  # ts, hi (partition), lo (number of the row in its partition), and for derived rows sub: the total order
 

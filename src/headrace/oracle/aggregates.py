@@ -8,8 +8,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from headrace.oracle.rows import group_value
 from headrace.plan.aggregates import Function, base_type, decimal_parts
-from headrace.testing.rows import group_value
 
 BIGINT = range(-(2**63), 2**63)
 

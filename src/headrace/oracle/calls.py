@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from headrace.oracle.aggregates import aggregate
+from headrace.oracle.rows import Row, group_value
+from headrace.oracle.scalar import evaluate, holds
 from headrace.plan.aggregates import Aggregate
 from headrace.plan.expr import Expr
 from headrace.plan.schema import Schema
-from headrace.testing.rows import Row, group_value
-from headrace.testing.scalar import evaluate, holds
 
 
 def groups(exprs: Sequence[Expr], schema: Schema, table: Sequence[Row]) -> list[Hashable]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from headrace.oracle.admission import Event, Outcome
 from headrace.oracle.patterns import Choice, Found, Results, choices_of, shown, units, units_below
+from headrace.oracle.rows import Row
 from headrace.plan.nodes import Node, base_streams, retracts, settles, waits_for_peers
 from headrace.plan.patterns import Pattern, Selection
 from headrace.plan.query import Emit
 from headrace.plan.stream import Stream
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
-from headrace.testing.rows import Row
 
 
 @dataclass(frozen=True, slots=True)

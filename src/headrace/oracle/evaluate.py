@@ -11,6 +11,8 @@ from headrace.oracle.decisions import Slack, decided
 from headrace.oracle.joins import joined
 from headrace.oracle.patterns import matched, units
 from headrace.oracle.reports import reports
+from headrace.oracle.rows import Row, from_micros
+from headrace.oracle.scalar import evaluate, holds
 from headrace.plan.joins import Join
 from headrace.plan.nodes import (
     Filter,
@@ -31,8 +33,6 @@ from headrace.plan.patterns import Pattern
 from headrace.plan.query import Query, Using
 from headrace.plan.time import END_OF_TIME
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow, Window
-from headrace.testing.rows import Row, from_micros
-from headrace.testing.scalar import evaluate, holds
 
 Results = list[tuple[Key, Row]]
 Rows = Mapping[str, Sequence[tuple[Key, Row]]]  # by name of stream

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from headrace.oracle.admission import Key
 from headrace.oracle.calls import groups
+from headrace.oracle.rows import Row
+from headrace.oracle.scalar import evaluate
 from headrace.oracle.ties import pair_key
 from headrace.plan.expr import Expr
 from headrace.plan.joins import Join
 from headrace.plan.nodes import Node, base_streams
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow, Window
-from headrace.testing.rows import Row
-from headrace.testing.scalar import evaluate
 
 Results = list[tuple[Key, Row]]
 CLOCK = 2**62  # rows made by the clock at u follow every event at u

@@ -10,12 +10,12 @@ from typing import Any
 
 from headrace.oracle.admission import Key
 from headrace.oracle.calls import Call
+from headrace.oracle.rows import Row
+from headrace.oracle.scalar import evaluate, holds
 from headrace.oracle.ties import choice_key
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.nodes import Filter, Late, Merge, Node, Project, Rejected, base_streams
 from headrace.plan.patterns import Pattern, Selection
-from headrace.testing.rows import Row
-from headrace.testing.scalar import evaluate, holds
 
 Results = list[tuple[Key, Row]]
 Found = Mapping[Node, Results]  # the rows of every unit

@@ -16,6 +16,8 @@ from sqlglot import exp
 from headrace.errors import DataError
 from headrace.oracle.admission import Key
 from headrace.oracle.calls import Call, groups
+from headrace.oracle.rows import Row, from_micros
+from headrace.oracle.scalar import evaluate, holds
 from headrace.oracle.ties import HALF, group_words
 from headrace.plan.aggregates import Aggregate
 from headrace.plan.expr import Expr
@@ -37,8 +39,6 @@ from headrace.plan.windows import (
     UnboundedWindow,
     UntilWindow,
 )
-from headrace.testing.rows import Row, from_micros
-from headrace.testing.scalar import evaluate, holds
 
 CLOCK = 2**62  # rows made by the clock at u follow every event at u
 Found = Sequence[tuple[Key, Row]]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from headrace.testing.rows import Row, to_micros
+from headrace.oracle.rows import Row, to_micros
 
 HALF = 2**63
 

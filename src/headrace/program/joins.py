@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from headrace.plan.query import Emit
 from headrace.plan.windows import RowsWindow, Window
-from headrace.program.rows import Output
+from headrace.program.outputs import Output
 from headrace.program.stage import Stage
 
 

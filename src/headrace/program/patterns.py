@@ -16,7 +16,7 @@ from headrace.program.stage import Stage
 
 if TYPE_CHECKING:
     from headrace.program.aggregates import Metric, Tally
-    from headrace.program.rows import Output
+    from headrace.program.outputs import Output
 
 ANY_ROW = -1  # in the place of a negated place: every row forbids
 

@@ -4,19 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headrace.plan.query import Emit
-from headrace.program.aggregates import Metric
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """The rows of one query: for every event where the masks hold, its own columns and its metrics."""
-
-    query: str
-    emit: Emit
-    columns: tuple[tuple[str, int], ...]  # (name, input)
-    metrics: tuple[Metric, ...] = ()
-    masks: tuple[int, ...] = ()
+from headrace.program.outputs import Output
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from typing import Generic, Protocol, TypeVar
 from headrace.plan.expr import Expr
 from headrace.plan.stream import Bound
 from headrace.plan.windows import DeltaWindow, SessionWindow
-from headrace.program.rows import Output
+from headrace.program.outputs import Output
 
 
 class VectorKind(Enum):

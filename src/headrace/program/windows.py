@@ -25,7 +25,7 @@ from headrace.plan.windows import (
     UntilWindow,
 )
 from headrace.program.aggregates import Metric, Tally
-from headrace.program.rows import Output
+from headrace.program.outputs import Output
 from headrace.program.stage import Stage
 
 
@@ -89,6 +89,27 @@ class WindowsProgram:
     def sliced(self) -> frozenset[int]:
         """The tallies that slices keep."""
         return frozenset(t for s in self.slices for t in s.tallies)
+
+    @property
+    def moving(self) -> frozenset[int]:
+        """The windows that rows enter and leave one by one: some tally of theirs is not kept by slices."""
+        sliced = self.sliced
+        only = {t.window for i, t in enumerate(self.tallies) if i in sliced}
+        return frozenset({*range(len(self.windows))} - only | {t.window for i, t in enumerate(self.tallies) if i not in sliced})
+
+    @property
+    def edges(self) -> tuple[int, ...]:
+        """The distances from now at which rows enter or leave some window; rows enter at 0 by themselves.
+
+        Windows that share slices lose no rows, but the longest of all says until when a row holds its keys.
+        """
+        moving, offsets, longest = self.moving, set[int](), 0
+        for i, program in enumerate(self.windows):
+            if isinstance(program.window, RangeWindow):
+                edges = {program.window.lag, program.window.lag + program.window.size}
+                longest = max(longest, *edges)
+                offsets |= edges if i in moving else set()
+        return tuple(sorted((offsets | {longest}) - {0}))
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

@@ -13,7 +13,7 @@ from headrace.runtime.intake import Intake, all_true
 from headrace.runtime.unique import Uniques
 from headrace.state.open_rows import OpenRows
 from headrace.state.rows import Rows
-from headrace.steps.rows import carried
+from headrace.steps.shown import carried
 from headrace.steps.step import Turn
 
 if TYPE_CHECKING:

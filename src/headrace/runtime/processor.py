@@ -22,7 +22,7 @@ from headrace.steps.step import Parts, Results, Standing, Step, Times
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from headrace.program.rows import Output
+    from headrace.program.outputs import Output
     from headrace.program.stage import Stage
     from headrace.runtime.arrivals import Arrivals
 

@@ -9,6 +9,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+import headrace
 from headrace.sql.errors import SqlError
 from headrace.sql.script import parse_script
 
@@ -19,10 +20,8 @@ class _Callable(ModuleType):
     """`hr.sql("SELECT ..", payments=df)`: the folder and the function of the API have one name, so the folder can be called."""
 
     def __call__(self, text: str, **inputs: Any) -> Any:
-        """See `headrace.api.run.sql`."""
-        from headrace.api.run import sql
-
-        return sql(text, **inputs)
+        """See `headrace.api.run.sql`, which the package above loads when it is first asked for."""
+        return headrace.run_sql(text, **inputs)
 
 
 sys.modules[__name__].__class__ = _Callable

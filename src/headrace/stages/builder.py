@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.plan.windows import DeltaWindow, LookedAt, SessionWindow
-    from headrace.program.rows import Output
+    from headrace.program.outputs import Output
     from headrace.program.stage import Route, Source, StepProgram
     from headrace.program.windows import Report
 

@@ -38,7 +38,6 @@ from headrace.stages.explain_patterns import partitioning, pattern_lines, used_k
 from headrace.stages.flatten import flatten, split_top, window_chain
 from headrace.stages.joins import join_lines, why_one_bucket
 from headrace.stages.lower import Finish, Lowered, lower
-from headrace.steps.windows.windows import edges_of, moving_windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -338,11 +337,11 @@ def _metric(metric: Metric) -> str:
 def _reservoir(stage: WindowStage) -> list[str]:
     """The places at which rows enter and leave windows. Windows aligned at one of them share the iterator that stands there."""
     lines = []
-    moving = [stage.program.windows[i] for i in sorted(moving_windows(stage))]
+    moving = [stage.program.windows[i] for i in sorted(stage.program.moving)]
     heads = [str(p.window) for p in moving if not (isinstance(p.window, RangeWindow) and p.window.lag)]
     if heads:
         lines.append(f"now: rows enter {', '.join(heads)}")
-    offsets = edges_of(stage)
+    offsets = stage.program.edges
     ranges = [p.window for p in moving if isinstance(p.window, RangeWindow)]
     for offset in offsets:
         enter = [f"enter {w}" for w in ranges if w.lag == offset]

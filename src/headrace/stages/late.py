@@ -8,7 +8,7 @@ from headrace.plan.expr import Expr
 from headrace.plan.nodes import base_streams
 from headrace.plan.query import Emit
 from headrace.plan.stream import longest_delay
-from headrace.program.rows import Output
+from headrace.program.outputs import Output
 from headrace.program.stage import Door
 from headrace.stages.flatten import FALSE, TRUE
 

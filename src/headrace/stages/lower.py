@@ -43,7 +43,7 @@ from headrace.plan.windows import (
     UnboundedWindow,
     Window,
 )
-from headrace.program.rows import Output
+from headrace.program.outputs import Output
 from headrace.program.stage import Disorder, Source, Stage
 from headrace.program.windows import Report
 from headrace.stages.builder import StageBuilder

@@ -6,16 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headrace.changes.changes import Changes
-from headrace.changes.rows import batch_of, take
+from headrace.steps.shown import carried, show, wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import pyarrow as pa
-
-    from headrace.program.rows import Output, RowsProgram
-    from headrace.program.stage import Stage
+    from headrace.program.outputs import Output
+    from headrace.program.rows import RowsProgram
     from headrace.state.open_rows import OpenRows
     from headrace.state.parts import HeadPart, KeyPart, PageStore
     from headrace.steps.step import Parts, Results, Standing, Times, Turn
@@ -75,27 +72,3 @@ class RowsStep:
     def numbers(self) -> dict[str, int]:
         """None."""
         return {}
-
-
-def carried(stage: Stage) -> tuple[int, ...]:
-    """The inputs that some output shows as they came."""
-    return tuple(sorted({i for o in stage.program.outputs for _, i in o.columns}))
-
-
-def wanted(flags: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
-    """Those of these rows that are flagged; None: all."""
-    return rows if flags is None else rows[flags[rows]]
-
-
-def show(
-    output: Output, rows: OpenRows, which: np.ndarray, inputs: tuple[int, ...], metrics: list[pa.Array], sign: int
-) -> Results:
-    """Some rows as changes of a query: their own columns, and these behind them; `inputs` are those that rows carry along."""
-    if len(which) == 0:
-        return []
-    every = len(which) == len(rows)
-    carry = rows.carry if every else take(rows.carry, which)
-    columns = [*(carry.column(inputs.index(i)) for _, i in output.columns), *metrics]
-    names = [*(name for name, _ in output.columns), *(m.name for m in output.metrics)]
-    keys = rows.rows.keys if every else rows.rows.keys.take(which)
-    return [(output.query, Changes.of(sign, keys, batch_of(columns, names, len(which))))]

@@ -31,6 +31,7 @@ from pathlib import Path
 from headrace.errors import DataError, unknown
 from headrace.oracle.admission import Batch
 from headrace.oracle.evaluate import Expected, Results
+from headrace.oracle.rows import Row, canonical_row
 from headrace.plan.joins import Join
 from headrace.plan.nodes import Late, Node, Rejected, children
 from headrace.plan.patterns import Pattern
@@ -40,7 +41,6 @@ from headrace.sql import parse_script
 from headrace.stages.flatten import split_top
 from headrace.testing.conformance import Run, check_outputs, push_untouched
 from headrace.testing.engine import Change, EngineFactory
-from headrace.testing.rows import Row, canonical_row
 from headrace.testing.tables import diff, format_cell, format_table, merge_batches, read_batches, read_rows, read_table
 
 _SECTION = re.compile(r"^---- *(\S+) *$", re.MULTILINE)

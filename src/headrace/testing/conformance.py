@@ -15,6 +15,7 @@ from typing import Any
 
 from headrace.oracle.admission import Batch, Key
 from headrace.oracle.evaluate import Expected, Results, expected_after_each_batch, leaf
+from headrace.oracle.rows import Row, canonical_row
 from headrace.plan.joins import Join, JoinKind
 from headrace.plan.nodes import Late, Node, Rejected, Scan, base_streams, children
 from headrace.plan.patterns import Pattern
@@ -23,7 +24,6 @@ from headrace.plan.windows import RowsWindow
 from headrace.stages.flatten import split_top
 from headrace.testing.disorder import recut
 from headrace.testing.engine import Change, Engine, EngineFactory, Outputs
-from headrace.testing.rows import Row, canonical_row
 from headrace.testing.tables import format_cell, format_table
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from headrace.oracle.admission import Arrival, Batch
-from headrace.testing.rows import Row
+from headrace.oracle.rows import Row
 
 
 @dataclass(frozen=True, slots=True)

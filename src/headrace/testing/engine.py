@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from headrace.oracle.admission import Arrival, Batch, Key
+from headrace.oracle.rows import Row
 from headrace.plan.query import Script
-from headrace.testing.rows import Row
 
 __all__ = ["Arrival", "Batch", "Change", "Engine", "EngineFactory", "Key", "Outputs"]
 

@@ -16,6 +16,8 @@ from headrace.exchange.cells import batch_of, feed_segment, join_arrivals, read_
 from headrace.exchange.pack import Placed, segments_of
 from headrace.kernels.keys.segments import NO_PROMISE
 from headrace.oracle.admission import Batch, Punctuation, read_times
+from headrace.oracle.rows import batch_of_rows, rows_of_batch
+from headrace.oracle.scalar import evaluate_batch
 from headrace.plan.arrow import arrow_type
 from headrace.plan.expr import all_of
 from headrace.plan.query import Script
@@ -28,8 +30,6 @@ from headrace.runtime.save import load, save
 from headrace.stages.lower import Finish, lower
 from headrace.state.reservoir import ChunkCache
 from headrace.testing.engine import Change, Outputs
-from headrace.testing.rows import batch_of_rows, rows_of_batch
-from headrace.testing.scalar import evaluate_batch
 
 
 @dataclass(slots=True)

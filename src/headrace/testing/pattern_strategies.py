@@ -14,6 +14,7 @@ from random import Random
 from typing import Protocol, TypeVar
 
 from headrace.oracle.admission import Arrival, Batch
+from headrace.oracle.rows import Row, from_micros, to_micros
 from headrace.plan.aggregates import Aggregate, function
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Merge, Node, Project, Scan, WindowAggregate
@@ -23,7 +24,6 @@ from headrace.plan.schema import Schema
 from headrace.plan.stream import Bound, FileSource, FrameSource, Stream, Unique
 from headrace.plan.time import SECOND
 from headrace.plan.windows import RangeWindow
-from headrace.testing.rows import Row, from_micros, to_micros
 from headrace.testing.strategies import Case
 
 READINGS = Schema.of(at="TIMESTAMP", id="STRING", zone="INT", x="DOUBLE", ok="BOOLEAN")

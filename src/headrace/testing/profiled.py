@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
+from headrace.oracle.rows import Row, from_micros
 from headrace.sql import parse_script
 from headrace.testing.disorder import disordered
 from headrace.testing.local import LocalEngine
-from headrace.testing.rows import Row, from_micros
 
 COLUMNS = "at TIMESTAMP, id INT, card STRING, q BIGINT"
 STREAM = f"CREATE STREAM s ({COLUMNS}) SOURCE FILE('s.csv') TIMESTAMP BY at DELAY {{delay}} MICROSECONDS;"

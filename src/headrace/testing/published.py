@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from headrace.oracle.evaluate import Expected, Results
+from headrace.oracle.rows import Row, canonical_row
 from headrace.plan.nodes import Rejected
 from headrace.plan.query import Query
 from headrace.stages.flatten import split_top
 from headrace.testing.conformance import ConformanceError, bounds
-from headrace.testing.rows import Row, canonical_row
 from headrace.testing.tables import format_cell, format_table
 
 Signed = tuple[int, Row]

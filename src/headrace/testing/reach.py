@@ -17,10 +17,10 @@ from hypothesis.errors import UnsatisfiedAssumption
 
 from headrace.errors import QueryError
 from headrace.oracle.evaluate import Expected, Results
+from headrace.oracle.rows import canonical_row
 from headrace.plan.nodes import Late, Rejected
 from headrace.stages.flatten import split_top
 from headrace.testing.conformance import Run
-from headrace.testing.rows import canonical_row
 from headrace.testing.strategies import Case
 
 RESULTS = 0.9  # of all queries that were asked

@@ -19,6 +19,7 @@ from hypothesis.errors import StopTest, UnsatisfiedAssumption
 from hypothesis.internal.conjecture.data import ConjectureData
 
 from headrace.oracle.admission import Arrival, Batch
+from headrace.oracle.rows import Row, from_micros
 from headrace.plan.aggregates import FUNCTIONS, Aggregate, function
 from headrace.plan.arrival import application_time, by_arrival
 from headrace.plan.expr import Expr
@@ -46,7 +47,6 @@ from headrace.plan.windows import (
     UntilWindow,
     Window,
 )
-from headrace.testing.rows import Row, from_micros
 
 T = TypeVar("T")
 

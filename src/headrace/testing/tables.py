@@ -20,11 +20,11 @@ from itertools import groupby
 from typing import Any
 
 from headrace.errors import DataError, unknown
+from headrace.oracle.rows import Row, canonical_row, from_micros, normal_rows, to_micros
 from headrace.plan.aggregates import base_type
 from headrace.plan.schema import Schema
 from headrace.plan.time import SECOND
 from headrace.testing.engine import Arrival, Batch, Change
-from headrace.testing.rows import Row, canonical_row, from_micros, normal_rows, to_micros
 
 PLACES = ("now", "batch", "partition")
 

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from headrace.changes.changes import Changes, write_changes
-from headrace.changes.keys import from_arrow, to_arrow
 from headrace.plan.arrow import arrow_type
 from headrace.plan.schema import Schema
 from headrace.program.stage import Stage
@@ -25,6 +23,7 @@ from headrace.spark.types import physical
 if TYPE_CHECKING:  # the driver imports this file too, and none of these
     import pandas as pd
 
+    from headrace.changes.changes import Changes
     from headrace.runtime.processor import TaskProcessor
 
 Columns = list[pa.Array | None]  # of a wide row; None where a row has no such column
@@ -65,6 +64,8 @@ class Onward:
         self, processor: TaskProcessor, bucket: int, results: list[tuple[str, Changes]], numbers: dict[int, int | None]
     ) -> list[Columns]:
         """All that a bucket has for later levels and for the sinks."""
+        from headrace.changes.changes import write_changes
+
         names = [feed.query for feed in self.feeds]
         own = set(processor.stage.queries)
         parts = [self._fed(names.index(query), changes) for query, changes in results if query in names]
@@ -84,6 +85,8 @@ class Onward:
         return [*lead, *[None] * (len(self.types) - 3)]
 
     def _fed(self, number: int, changes: Changes) -> Columns:
+        from headrace.changes.keys import to_arrow
+
         columns: Columns = [None] * len(self.types)
         columns[3] = pa.array(np.full(len(changes), number, np.int32))
         columns[4] = pa.array(changes.sign.astype(np.int8, copy=False))
@@ -145,6 +148,8 @@ def pack_feeds(parts: tuple[FeedPart, ...], batches: Iterator[pa.RecordBatch]) -
 
 
 def _cells(part: FeedPart, batch: pa.RecordBatch) -> pa.RecordBatch:
+    from headrace.changes.changes import Changes
+    from headrace.changes.keys import from_arrow
     from headrace.exchange.cells import batch_of, write_feed
 
     inputs = []

@@ -7,7 +7,7 @@ import numpy as np
 from headrace.aggregates.metrics import MetricColumn
 from headrace.changes.algebra import diff
 from headrace.plan.windows import RowsWindow
-from headrace.program.rows import Output
+from headrace.program.outputs import Output
 from headrace.program.windows import WindowStage
 from headrace.state.rows import Rows
 from headrace.steps.reached import Reached, reached

@@ -37,8 +37,6 @@ from headrace.steps.windows.looks import Ask, Looks, Reads
 from headrace.steps.windows.slices import Sliced, Slices
 from headrace.steps.windows.windows import (
     Rings,
-    edges_of,
-    moving_windows,
     range_moves,
     rows_moves,
     span_moves,
@@ -79,7 +77,7 @@ class Evaluator:
     def __init__(self, stage: WindowStage, layout: Layout, tables: Tables, reservoir: Reservoir) -> None:
         """At the beginning of time."""
         self.stage, self.layout, self.tables, self.reservoir = stage, layout, tables, reservoir
-        self.offsets = edges_of(stage)
+        self.offsets = stage.program.edges
         self.edges = dict.fromkeys(self.offsets, 0)  # number of the next row to pass each edge
         sliced = stage.program.sliced
         means = {m.tally for m in stage.program.metrics if m.function == "AVG"}
@@ -92,7 +90,7 @@ class Evaluator:
             Slices(stage, spec, layout, lambda t: make_tally(stage, t, layout, tables, t.vector in averaged))
             for spec in stage.program.slices
         ]
-        self._moving = moving_windows(stage)
+        self._moving = stage.program.moving
         self._counts = {
             (t.window, t.group, t.vector): i for i, t in enumerate(stage.program.tallies) if t.kind is TallyKind.COUNT
         }

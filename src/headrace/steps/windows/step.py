@@ -14,7 +14,7 @@ from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.state.parts import HeadPart, KeyPart
 from headrace.state.reservoir import Reservoir, Run
 from headrace.steps.reached import Reached
-from headrace.steps.rows import carried, show, wanted
+from headrace.steps.shown import carried, show, wanted
 from headrace.steps.windows import corrections
 from headrace.steps.windows.deltas import lives_of
 from headrace.steps.windows.evaluate import Evaluator
@@ -24,7 +24,7 @@ from headrace.steps.windows.slices import load_cells, save_cells
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from headrace.program.rows import Output
+    from headrace.program.outputs import Output
     from headrace.program.windows import WindowStage
     from headrace.state.open_rows import OpenRows
     from headrace.state.parts import PageStore, State

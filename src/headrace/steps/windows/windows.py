@@ -16,31 +16,7 @@ from headrace.kernels.windows import rings
 from headrace.plan.windows import RangeWindow, RowsWindow, SpanWindow, UnboundedWindow, UntilWindow
 
 if TYPE_CHECKING:
-    from headrace.program.windows import WindowStage
     from headrace.state.reservoir import Run
-
-
-def edges_of(stage: WindowStage) -> tuple[int, ...]:
-    """The distances from now at which rows enter or leave some window; rows enter at 0 by themselves.
-
-    Windows that share slices lose no rows, but the longest of all says until when a row holds its keys.
-    """
-    moving, offsets, longest = moving_windows(stage), set(), 0
-    for i, program in enumerate(stage.program.windows):
-        if isinstance(program.window, RangeWindow):
-            edges = {program.window.lag, program.window.lag + program.window.size}
-            longest = max(longest, *edges)
-            offsets |= edges if i in moving else set()
-    return tuple(sorted((offsets | {longest}) - {0}))
-
-
-def moving_windows(stage: WindowStage) -> set[int]:
-    """The windows that rows enter and leave one by one: some tally of theirs is not kept by slices."""
-    sliced = stage.program.sliced
-    only = {t.window for i, t in enumerate(stage.program.tallies) if i in sliced}
-    return set(range(len(stage.program.windows))) - only | {
-        t.window for i, t in enumerate(stage.program.tallies) if i not in sliced
-    }
 
 
 def _counting(n: int) -> np.ndarray:
