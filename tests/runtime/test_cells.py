@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.changes.keys import Keys
-from headrace.exchange.cells import Shape, batch_of, join_arrivals, read_cell, write_cells
+from headrace.exchange.cells import batch_of, join_arrivals, read_cell, write_cells
+from headrace.exchange.heads import Counted, RowsHead, read_head, write_head
 from headrace.exchange.pack import Placed, segments_of
 from headrace.plan.arrow import arrow_type
 from headrace.plan.time import START_OF_TIME
@@ -52,7 +53,8 @@ def test_rows_come_out_as_they_went_in(placed, buckets, time_travels):
     inputs = batch_of(columns, rows)
     segments, behind = segments_of(placed, STAGE.sources[0].disorder)
     shape, cells = write_cells(STAGE, inputs, () if time_travels else TIMES, placed, behind, buckets)
-    shape = Shape.load(shape.dump())
+    head = read_head(write_head(RowsHead(0, 7, tuple(segments), shape, rows=rows), Counted(rows)))
+    assert head == RowsHead(0, 7, tuple(segments), shape, rows=rows)
     assert len(cells) == buckets
     parts = [read_cell(STAGE, shape, segments, bytes(cell), 0) for cell in cells if len(cell)]
     found = join_arrivals(parts)

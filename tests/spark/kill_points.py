@@ -151,13 +151,14 @@ def reach(point: str, last: Callable[[], None] | None = None) -> None:
 
 def wrap() -> None:
     """Put the points around the steps of a batch, in the order in which they come."""
+    from headrace.exchange import host
     from headrace.spark.exchange import pack, stateful
     from headrace.spark.sinks import publish, sink
 
     around(pack, "pack_rows", before="rows to pack")
     around(stateful.Buckets, "process", before="bucket to process")
     around(stateful.Buckets, "_save", before="state to save", after="state saved")
-    around(stateful, "save", after="pages saved")  # and not yet the head that knows of them
+    around(host, "save", after="pages saved")  # and not yet the head that knows of them
     _halve_files(sink)
     around(sink.Writer, "write", after="task staged")
     around(sink.Writer, "commit", before="batch to publish", after="batch published")

@@ -6,9 +6,8 @@ that is enough; what is the same for all rows is not sent at all.
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +16,7 @@ from headrace.changes.changes import Changes
 from headrace.changes.keys import SOURCE_BITS, Keys, from_arrow, to_arrow
 from headrace.changes.rows import batch_of as named_batch
 from headrace.changes.rows import concat
+from headrace.exchange.heads import Shape
 from headrace.exchange.pack import Placed, route
 from headrace.plan.arrow import arrow_type
 from headrace.plan.time import START_OF_TIME
@@ -25,40 +25,6 @@ from headrace.runtime.arrivals import Arrivals
 from headrace.runtime.clock import Segment
 
 _NARROW = 1 << 32
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What a cell holds. Travels as a list in its head."""
-
-    first: int  # time from which the others are counted
-    short_ts: bool
-    short_low: bool
-    segments: bool  # whether rows say which segment they are in; else all are in the first
-    behind: bool  # whether rows say that they are behind; else none is
-    partitioned: bool  # whether the high half of a place is the partition
-    times: tuple[int, ...]  # inputs that are the time itself, and do not travel
-
-    def schema(self, stage: Stage) -> pa.Schema:
-        """The columns of a cell."""
-        fields = [("ts", pa.uint32() if self.short_ts else pa.int64()), ("low", pa.uint32() if self.short_low else pa.int64())]
-        fields += [("segment", pa.int32())] if self.segments else []
-        fields += [("behind", pa.uint8())] if self.behind else []
-        return pa.schema([*fields, *((f"x{i}", arrow_type(stage.inputs[i].type)) for i in self.sent(stage))])
-
-    def sent(self, stage: Stage) -> list[int]:
-        """The inputs that travel."""
-        return [i for i in range(len(stage.inputs)) if i not in self.times]
-
-    def dump(self) -> list[Any]:
-        """As JSON holds it."""
-        return list(astuple(self))
-
-    @staticmethod
-    def load(values: list[Any]) -> Shape:
-        """What was dumped."""
-        first, short_ts, short_low, segments, behind, partitioned, times = values
-        return Shape(first, short_ts, short_low, segments, behind, partitioned, tuple(times))
 
 
 def write_cells(
@@ -95,7 +61,7 @@ def _narrow(distance: np.ndarray) -> tuple[np.ndarray, bool]:
     return (distance.astype(np.uint32), True) if fits else (distance, False)
 
 
-def read_cell(stage: Stage, shape: Shape, segments: list[Segment], body: bytes, shift: int) -> Arrivals:
+def read_cell(stage: Stage, shape: Shape, segments: Sequence[Segment], body: bytes, shift: int) -> Arrivals:
     """The rows of a cell; `shift` moves their segments behind those of other cells.
 
     At one time, rows of an earlier source of the stage come before those of a later one.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from headrace.exchange.heads import ControlHead, write_head
 from headrace.plan.expr import Expr, all_of
 from headrace.spark.borrowed import partitions_for
 from headrace.spark.exchange.bucket import BucketProcessor
@@ -166,7 +167,8 @@ def _packer(packing: Packing):  # type: ignore[no-untyped-def]
 
 
 def _end_rows(spark: SparkSession, layout: Layout) -> DataFrame:
-    rows = [(label, '{"ended": true}', b"") for row in layout.per_stage for label in row]
+    head = write_head(ControlHead(ended=True))
+    rows = [(label, head, b"") for row in layout.per_stage for label in row]
     return spark.createDataFrame(rows, EXCHANGE)
 
 

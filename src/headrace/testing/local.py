@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from headrace.changes.changes import Changes
 from headrace.changes.keys import Keys
-from headrace.exchange.cells import batch_of, feed_segment, join_arrivals, read_cell, read_feed, write_cells, write_feed
+from headrace.exchange.cells import batch_of, write_cells, write_feed
+from headrace.exchange.heads import ControlHead, FeedHead, FollowHead, RowsHead, write_head
+from headrace.exchange.host import Host, Memory, deliver
 from headrace.exchange.pack import Placed, segments_of
 from headrace.kernels.keys.segments import NO_PROMISE
 from headrace.oracle.admission import Batch, Punctuation, read_times
@@ -23,13 +25,12 @@ from headrace.plan.expr import all_of
 from headrace.plan.query import Script
 from headrace.plan.stream import Stream
 from headrace.program.stage import Stage
-from headrace.runtime.arrivals import Arrivals
-from headrace.runtime.clock import Follows, Header, Segment
-from headrace.runtime.processor import Result, TaskProcessor
-from headrace.runtime.save import load, save
 from headrace.stages.lower import Finish, lower
-from headrace.state.reservoir import ChunkCache
 from headrace.testing.engine import Change, Outputs
+
+if TYPE_CHECKING:
+    from headrace.exchange.heads import Cell
+    from headrace.exchange.host import At
 
 
 @dataclass(slots=True)
@@ -38,6 +39,20 @@ class MemoryStore:
 
     chunks: dict[int, bytes] = field(default_factory=dict)
     pages: dict[str, bytes] = field(default_factory=dict)
+    saved: tuple[bytes, bytes] | None = None  # head, version
+
+    def version(self, *, sure: bool) -> bytes | None:
+        """Of the bucket that was saved last."""
+        return None if self.saved is None else self.saved[1]
+
+    def head(self) -> bytes:
+        """Its head."""
+        assert self.saved is not None
+        return self.saved[0]
+
+    def put_head(self, head: bytes, version: bytes) -> None:
+        """Keep both."""
+        self.saved = (head, version)
 
     def get(self, chunk: int) -> bytes | None:
         """A chunk."""
@@ -65,34 +80,24 @@ class MemoryStore:
 
     def copy(self) -> MemoryStore:
         """The same bytes in a store of its own."""
-        return MemoryStore(dict(self.chunks), dict(self.pages))
+        return MemoryStore(dict(self.chunks), dict(self.pages), self.saved)
 
     @property
     def size(self) -> int:
         """Bytes kept."""
-        return sum(map(len, self.chunks.values())) + sum(map(len, self.pages.values()))
+        head = 0 if self.saved is None else len(self.saved[0])
+        return head + sum(map(len, self.chunks.values())) + sum(map(len, self.pages.values()))
 
 
 @dataclass(frozen=True, slots=True)
 class _Saved:
     """The state of every bucket, by stage and number, and how many rows came of each partition."""
 
-    heads: dict[tuple[int, int], bytes]
-    stores: dict[tuple[int, int], MemoryStore]
+    stores: dict[At, MemoryStore]
     positions: dict[tuple[str, int], int]
 
 
-@dataclass(slots=True)
-class _Packed:
-    """What a batch brings to one stage."""
-
-    segments: list[Segment] = field(default_factory=list)
-    rows: list[tuple[int, Arrivals]] = field(default_factory=list)  # (bucket, rows)
-    follows: list[Follows] = field(default_factory=list)
-
-    def header(self, now: int, ended: bool) -> Header:
-        """What every bucket is told."""
-        return Header(now, tuple(self.segments), ended, tuple(self.follows))
+Cells = dict["At", list["Cell"]]  # by stage and bucket
 
 
 class LocalEngine:
@@ -104,64 +109,57 @@ class LocalEngine:
         self.buckets = buckets
         self._finishes = {f.query.name: f for f in self.lowered.finishes}
         self._feeds = {f.query.name: f for f in self.lowered.feeds}
-        self._cache = ChunkCache(size=16)
         self._positions: dict[tuple[str, int], int] = defaultdict(int)
-        self._stores: dict[tuple[int, int], MemoryStore] = {}
-        self._processors: dict[tuple[int, int], TaskProcessor] = {}
         assert saved is None or isinstance(saved, _Saved)
         if saved is not None:
             self._positions.update(saved.positions)
-        for s, stage in enumerate(self.lowered.stages):
-            for b in range(stage.buckets(buckets)):
-                store = self._stores[s, b] = saved.stores[s, b].copy() if saved else MemoryStore()
-                processor = self._processors[s, b] = TaskProcessor(stage, store, self._cache, (id(self), s, b), chunk_rows)
-                if saved:
-                    load(processor, saved.heads[s, b], store)
+        stages = self.lowered.stages
+        places = [(s, b) for s in sorted(range(len(stages)), key=lambda s: stages[s].level) for b in self._all(s)]
+        self._stores = {at: saved.stores[at].copy() if saved else MemoryStore() for at in places}
+        self._host = Host(stages, Memory(16, len(places)), id(self), chunk_rows=chunk_rows)
+        self._processors = {at: self._host.bucket(at, store) for at, store in self._stores.items()}
+
+    def _all(self, stage: int) -> range:
+        return range(self.lowered.stages[stage].buckets(self.buckets))
 
     def push(self, batch: Batch) -> Outputs:
         """Take one batch."""
         out: Outputs = {name: [] for name in self._finishes}
-        packed: dict[int, _Packed] = {s: _Packed() for s in range(len(self.lowered.stages))}
+        cells: Cells = {at: [(write_head(ControlHead(batch.now)), b"")] for at in self._stores}
         for stream in self.lowered.streams:
-            self._pack(stream, batch, packed, out)
-        return self._run(packed, batch.now, False, out)
+            self._pack(stream, batch, cells, out)
+        return self._run(cells, out)
 
     def finish(self, now: int) -> Outputs:
         """The end of all input."""
-        out: Outputs = {name: [] for name in self._finishes}
-        return self._run({s: _Packed() for s in range(len(self.lowered.stages))}, now, True, out)
+        cells: Cells = {at: [(write_head(ControlHead(now, ended=True)), b"")] for at in self._stores}
+        return self._run(cells, {name: [] for name in self._finishes})
 
-    def _run(self, packed: dict[int, _Packed], now: int, ended: bool, out: Outputs) -> Outputs:
+    def _run(self, cells: Cells, out: Outputs) -> Outputs:
         """All buckets, level by level."""
-        for (s, b), processor in sorted(self._processors.items(), key=lambda item: self.lowered.stages[item[0][0]].level):
-            parts = [rows for bucket, rows in packed[s].rows if bucket == b]
-            result = processor.process(packed[s].header(now, ended), join_arrivals(parts))
-            self._collect(result, out)
-            self._feed(result, packed)
-            if b == 0:
-                self._stand(s, processor, packed)
+        for (s, b), processor in self._processors.items():
+            _, result = deliver(processor, cells[s, b])
+            for query, changes in result.changes:
+                if query in self._finishes:
+                    self._give(self._finishes[query], changes, out)
+                elif query in self._feeds:
+                    self._feed(query, changes, cells)
+            for name in set(self.lowered.stages[s].queries) if b == 0 else ():
+                for reader, source in self._readers(name):
+                    for bucket in self._all(reader):
+                        cells[reader, bucket].append((write_head(FollowHead(source, processor.standing(name))), b""))
         return self._ordered(out)
 
-    def _feed(self, result: Result, packed: dict[int, _Packed]) -> None:
+    def _feed(self, name: str, changes: Changes, cells: Cells) -> None:
         """Bring results to the stages that read them."""
-        for name, changes in result.changes:
-            feed = self._feeds.get(name)
-            for s, source in self._readers(name) if feed is not None else ():
-                assert feed is not None
-                stage = self.lowered.stages[s]
-                exprs = [i.exprs[source] for i in stage.inputs]
-                inputs = _typed(stage, evaluate_batch(exprs, feed.columns, changes.rows), len(changes))
-                given = Changes(changes.sign, changes.keys, inputs)
-                cells = write_feed(stage, given, stage.buckets(self.buckets))
-                segment = len(packed[s].segments)
-                packed[s].rows += ((b, read_feed(stage, source, bytes(c), segment)) for b, c in enumerate(cells) if len(c))
-                packed[s].segments.append(feed_segment(source))
-
-    def _stand(self, number: int, processor: TaskProcessor, packed: dict[int, _Packed]) -> None:
-        """Tell the stages that read the results of this one how far it is."""
-        for name in set(self.lowered.stages[number].queries):
-            for s, source in self._readers(name):
-                packed[s].follows.append(Follows(source, processor.standing(name)))
+        for s, source in self._readers(name):
+            stage = self.lowered.stages[s]
+            exprs = [i.exprs[source] for i in stage.inputs]
+            inputs = _typed(stage, evaluate_batch(exprs, self._feeds[name].columns, changes.rows), len(changes))
+            bodies = write_feed(stage, Changes(changes.sign, changes.keys, inputs), len(self._all(s)))
+            for b, body in enumerate(bodies):
+                if len(body):
+                    cells[s, b].append((write_head(FeedHead(source)), bytes(body)))
 
     def _readers(self, feed: str) -> list[tuple[int, int]]:
         stages = self.lowered.stages
@@ -169,15 +167,16 @@ class LocalEngine:
 
     def save(self) -> object:
         """The state of every bucket, as bytes."""
-        heads = {key: save(p, self._stores[key]) for key, p in self._processors.items()}
-        return _Saved(heads, {key: store.copy() for key, store in self._stores.items()}, dict(self._positions))
+        for at, processor in self._processors.items():
+            self._host.save(at, processor, self._stores[at])
+        return _Saved({at: store.copy() for at, store in self._stores.items()}, dict(self._positions))
 
     def state_size(self) -> int:
         """Bytes of state."""
-        heads = {key: save(p, self._stores[key]) for key, p in self._processors.items()}
-        return sum(map(len, heads.values())) + sum(s.size for s in self._stores.values())
+        self.save()
+        return sum(store.size for store in self._stores.values())
 
-    def _pack(self, stream: Stream, batch: Batch, packed: dict[int, _Packed], out: Outputs) -> None:
+    def _pack(self, stream: Stream, batch: Batch, cells: Cells, out: Outputs) -> None:
         """Bring the rows of a stream to the stages that it is a source of."""
         arrivals = batch.rows.get(stream.rows_of, ())
         if not arrivals:
@@ -211,11 +210,10 @@ class LocalEngine:
                 inputs = evaluate_batch(exprs, stream.schema, values)
                 kinds = [i.type for i in stage.inputs]
                 same = tuple(i for i, e in enumerate(exprs) if e == stream.timestamp and kinds[i] == "TIMESTAMP")
-                shape, cells = write_cells(stage, inputs, same, events, behind, stage.buckets(self.buckets))
-                shift = len(packed[s].segments)
-                rows_of = ((b, read_cell(stage, shape, segments, bytes(c), shift)) for b, c in enumerate(cells) if len(c))
-                packed[s].rows += rows_of
-                packed[s].segments += segments
+                shape, bodies = write_cells(stage, inputs, same, events, behind, len(self._all(s)))
+                head = write_head(RowsHead(source, batch.now, tuple(segments), shape))
+                for b, body in enumerate(bodies):
+                    cells[s, b].append((head, bytes(body)))
 
     def _next_position(self, stream: str, partition: int) -> int:
         self._positions[stream, partition] += 1
@@ -233,11 +231,6 @@ class LocalEngine:
                 batch = batch_of_rows(reader.columns, [row])
                 keys = Keys(*(np.array([part], np.int64) for part in (0, partition[i], low[i])))
                 self._give(reader, Changes.of(1, keys, batch), out)
-
-    def _collect(self, result: Result, out: Outputs) -> None:
-        for query, changes in result.changes:
-            if query in self._finishes:
-                self._give(self._finishes[query], changes, out)
 
     def _give(self, finish: Finish, changes: Changes, out: Outputs) -> None:
         """What is left to do: HAVING, then the columns of the SELECT."""

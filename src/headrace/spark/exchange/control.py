@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
+from headrace.exchange.heads import CONTROL
 from headrace.spark.sources.now import batch_time
 from headrace.spark.storage.storage import Storage, join, storage_of
 
@@ -54,6 +55,6 @@ def control_frame(spark: SparkSession, checkpoint: str, layout: Layout, *, tick:
         ticks = reader("headrace_tick").format("rate").option("rowsPerSecond", "1").load()
         commands = commands.unionByName(ticks.select(F.lit("{}").alias("command")))
     every = F.array(*(F.lit(label) for row in layout.per_stage for label in row))
-    comma = F.when(F.length("command") > 2, ", ").otherwise("")
-    head = F.concat(F.regexp_replace("command", r"\}$", ""), comma, F.lit('"now": '), now, F.lit("}"))
+    ended = F.coalesce(F.get_json_object("command", "$.ended"), F.lit("false"))
+    head = F.format_string(CONTROL, now.cast("string"), ended)
     return commands.select(F.explode(every).alias("label"), head.alias("head"), F.expr("X''").alias("body"))

@@ -7,14 +7,14 @@ the next level reads are plain rows, because Catalyst computes its inputs from t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from headrace.exchange.heads import FeedHead, FollowHead, NumbersHead, ResultHead, write_head
 from headrace.plan.arrow import arrow_type
 from headrace.plan.schema import Schema
 from headrace.program.stage import Stage
@@ -24,10 +24,10 @@ if TYPE_CHECKING:  # the driver imports this file too, and none of these
     import pandas as pd
 
     from headrace.changes.changes import Changes
+    from headrace.exchange.heads import Cell
     from headrace.runtime.processor import TaskProcessor
 
 Columns = list[pa.Array | None]  # of a wide row; None where a row has no such column
-Cells = list[tuple[str, bytes]]  # (head, body)
 LEAD = "label INT, head STRING, body BINARY, f INT, sign TINYINT, ts BIGINT, high BIGINT, low BIGINT, sub BINARY"
 _LEAD_ARROW = [pa.int32(), pa.string(), pa.binary(), pa.int32(), pa.int8(), *[pa.int64()] * 3, pa.binary()]
 CELL = pa.schema([("label", pa.int32()), ("head", pa.string()), ("body", pa.binary())])
@@ -61,7 +61,7 @@ class Onward:
         return _LEAD_ARROW + [arrow_type(physical(f.type)) for feed in self.feeds for f in feed.columns.fields]
 
     def send(
-        self, processor: TaskProcessor, bucket: int, results: list[tuple[str, Changes]], numbers: dict[int, int | None]
+        self, processor: TaskProcessor, bucket: int, results: list[tuple[str, Changes]], numbers: dict[str, int]
     ) -> list[Columns]:
         """All that a bucket has for later levels and for the sinks."""
         from headrace.changes.changes import write_changes
@@ -69,16 +69,16 @@ class Onward:
         names = [feed.query for feed in self.feeds]
         own = set(processor.stage.queries)
         parts = [self._fed(names.index(query), changes) for query, changes in results if query in names]
-        cells = [(json.dumps({"query": q}), write_changes(c)) for q, c in results if q not in names]
-        cells.append((json.dumps({"numbers": {k: v for k, v in numbers.items() if v}}), b""))
+        cells: list[Cell] = [(write_head(ResultHead(q)), write_changes(c)) for q, c in results if q not in names]
+        cells.append((write_head(NumbersHead(numbers)), b""))
         parts.append(self.relay(self.passing[bucket % len(self.passing)], cells))
         for feed in self.feeds if bucket == 0 else ():
             for source, labels in feed.readers if feed.query in own else ():
-                head = json.dumps({"follow": [source, *astuple(processor.standing(feed.query))]})
+                head = write_head(FollowHead(source, processor.standing(feed.query)))
                 parts += [self.relay(label, [(head, b"")]) for label in labels]
         return parts
 
-    def relay(self, label: int, cells: Cells) -> Columns:
+    def relay(self, label: int, cells: list[Cell]) -> Columns:
         """Cells that go on as they are."""
         heads, bodies = [h for h, _ in cells], [b for _, b in cells]
         lead = [pa.array(np.full(len(cells), label, np.int32)), pa.array(heads, pa.string()), pa.array(bodies, pa.binary())]
@@ -160,7 +160,7 @@ def _cells(part: FeedPart, batch: pa.RecordBatch) -> pa.RecordBatch:
     changes = Changes(batch.column("sign").to_numpy(zero_copy_only=False), keys, batch_of(inputs, batch.num_rows))
     bodies = write_feed(part.stage, changes, len(part.labels))
     filled = [(label, body) for label, body in zip(part.labels, bodies, strict=True) if len(body)]
-    heads = [json.dumps({"feed": part.source})] * len(filled)
+    heads = [write_head(FeedHead(part.source))] * len(filled)
     return pa.RecordBatch.from_arrays(
         [
             pa.array([label for label, _ in filled], pa.int32()),

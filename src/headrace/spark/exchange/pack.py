@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from headrace.exchange.heads import Counted, RejectedHead, RowsHead, write_head
 from headrace.plan.arrow import arrow_type
 from headrace.program.stage import Disorder, Stage
 from headrace.spark.sources.prepare import NOW, PROMISE, TIME
@@ -23,7 +23,6 @@ if TYPE_CHECKING:  # the driver imports this file too, and has no use for what p
 EXCHANGE = "label INT, head STRING, body BINARY"
 EXCHANGE_ARROW = pa.schema([("label", pa.int32()), ("head", pa.string()), ("body", pa.binary())])
 FLUSH_ROWS = 1 << 18
-TALLY = '{"read"'  # how the head of a cell begins that says how many rows were read with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,16 +110,16 @@ def _flush(packing: Packing, numbering: Numbering, rejects: Rejects, held: list[
     labels: list[int] = []
     heads: list[str] = []
     bodies: list[pa.Buffer | bytes] = []
-    tally: dict[str, object] = {"read": batch.num_rows}
+    counted = Counted(batch.num_rows)
     lost: list[dict[str, object]] = []
     if why.null_count < len(why):
         bad = np.flatnonzero(~why.is_null().to_numpy(zero_copy_only=False))
         good = np.flatnonzero(why.is_null().to_numpy(zero_copy_only=False))
         lost = rejects.rows(why.take(pa.array(bad)).to_pylist(), [f"{high[i]}:{low[i]}" for i in bad.tolist()])
-        tally = {"read": batch.num_rows - len(bad) + len(lost), **_losses(lost)}
+        counted = Counted(batch.num_rows - len(bad) + len(lost), len(lost), _example(lost))
         if lost:
             labels.append(packing.rejected_label)
-            heads.append(json.dumps({**tally, "stream": packing.stream, "counted": packing.counted}))
+            heads.append(write_head(RejectedHead(packing.stream, packing.counted), counted))
             bodies.append(pa.RecordBatch.from_pylist(lost, REJECTED).serialize().to_pybytes())
         all_high, all_low, batch = high, low, batch.take(pa.array(good))
         high, low = high[good], low[good]
@@ -135,27 +134,23 @@ def _flush(packing: Packing, numbering: Numbering, rejects: Rejects, held: list[
     placed, events = placed.events()
     if events is not None:
         batch, behind = batch.take(pa.array(events)), behind[events]
-    head = {
-        "stream": packing.stream,
-        "now": now,
-        "segments": [[s.partition, *s.place, s.highest, max(s.rows, 1), s.promised] for s in segments],
-    }
+    there = tuple(replace(s, rows=max(s.rows, 1)) for s in segments)
     # Rows are counted before any is dropped, and told once: to the first bucket of the first stage, or with the rejected ones.
-    counts = {"rows": read + len(lost), "punctuation": read - len(placed.keys)} if packing.counted else {}
+    counts = (read + len(lost), read - len(placed.keys)) if packing.counted else (0, 0)
+    told = None if heads else counted
     if not packing.parts:
         labels.append(packing.rejected_label)
-        heads.append(json.dumps({"stream": packing.stream, **counts}))
+        heads.append(write_head(RejectedHead(packing.stream, packing.counted, *counts), told))
         bodies.append(b"")
     for part in packing.parts:
         inputs, times = _inputs(part.stage, part.names, batch)
         shape, cells = write_cells(part.stage, inputs, times, placed, behind, len(packing.labels[part.number]))
         labels += packing.labels[part.number]
-        about = {**head, "source": part.source, "shape": shape.dump()}
-        heads += [json.dumps({**about, **counts}), *([json.dumps(about)] * (len(cells) - 1))]
+        head = RowsHead(part.source, now, there, shape)
+        first = replace(head, rows=counts[0], punctuation=counts[1])
+        heads += [write_head(first, told), *([write_head(head)] * (len(cells) - 1))]
         bodies += cells
-        counts = {}
-    if not heads[0].startswith(TALLY):
-        heads[0] = json.dumps({**tally, **json.loads(heads[0])})
+        counts, told = (0, 0), None
     return pa.RecordBatch.from_arrays(
         [pa.array(labels, pa.int32()), pa.array(heads, pa.string()), _binary(bodies)], schema=EXCHANGE_ARROW
     )
@@ -211,10 +206,10 @@ def _placed(
     return Placed(Keys(ts, high, low), segment, np.zeros(len(starts), np.int64), places, now, promise=promise)
 
 
-def _losses(lost: list[dict[str, object]]) -> dict[str, object]:
-    """How many rows are rejected, and one of them in words."""
+def _example(lost: list[dict[str, object]]) -> str:
+    """One of the rejected rows in words."""
     if not lost:
-        return {}
+        return ""
     first = lost[0]
     where = "" if first["file"] is None else f"{os.path.basename(str(first['file']))}, line {first['line']}: "
-    return {"rejected": len(lost), "example": f"{where}{first['reason']}"}
+    return f"{where}{first['reason']}"

@@ -2,70 +2,41 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
-from collections import OrderedDict
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from headrace.changes.changes import Changes, read_changes
 from headrace.changes.keys import Keys, to_arrow
 from headrace.errors import StateError
-from headrace.exchange.cells import Shape, feed_segment, join_arrivals, read_cell, read_feed
-from headrace.program.stage import Stage
-from headrace.runtime.arrivals import Arrivals
-from headrace.runtime.clock import Follows, Header, Segment
-from headrace.runtime.processor import Result, TaskProcessor
-from headrace.runtime.save import load, save
+from headrace.exchange.heads import NumbersHead, RejectedHead, ResultHead, read_head
+from headrace.exchange.host import Host, Memory, deliver
 from headrace.spark.exchange.onward import Columns, wide_frame
-from headrace.spark.exchange.program import Program
 from headrace.spark.exchange.slots import METRICS_ROW
+from headrace.spark.progress import METRICS
 from headrace.spark.sources.rejects import REJECTED
 from headrace.spark.workers.worker import settle
-from headrace.state.reservoir import ChunkCache
-from headrace.steps.step import Standing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from headrace.exchange.heads import Cell
+    from headrace.program.stage import Stage
+    from headrace.runtime.clock import Header
+    from headrace.runtime.processor import Result, TaskProcessor
+    from headrace.spark.exchange.program import Program
 
 
-class Kept:
-    """Processors that this worker has already loaded, by bucket; good only for the very version they were saved as."""
-
-    def __init__(self) -> None:
-        """Nothing yet."""
-        self.chunks = ChunkCache(int(os.environ.get("HEADRACE_CACHE_CHUNKS", "256")))
-        self.most = int(os.environ.get("HEADRACE_CACHE_BUCKETS", "256"))
-        self._kept: OrderedDict[tuple[str, int], tuple[bytes, TaskProcessor]] = OrderedDict()
-
-    def has(self, run: str, label: int) -> bool:
-        """Whether there is a processor of a bucket, of whichever version."""
-        return (run, label) in self._kept
-
-    def find(self, run: str, label: int, version: bytes) -> TaskProcessor | None:
-        """The processor of a bucket, if it stands exactly where the stored state stands."""
-        found = self._kept.pop((run, label), None)
-        return found[1] if found is not None and found[0] == version else None
-
-    def keep(self, run: str, label: int, version: bytes, processor: TaskProcessor) -> None:
-        """Remember a processor that was just saved under this version."""
-        self._kept[run, label] = (version, processor)
-        while len(self._kept) > self.most:
-            self._kept.popitem(last=False)
-
-
-KEPT: Kept | None = None  # one per Python worker process
-
-
-def kept() -> Kept:
+@lru_cache(maxsize=1)
+def memory() -> Memory:
     """What this worker process has loaded."""
-    global KEPT
-    if KEPT is None:
-        KEPT = Kept()
-    return KEPT
+    sizes = (int(os.environ.get(f"HEADRACE_CACHE_{what}", "256")) for what in ("CHUNKS", "BUCKETS"))
+    return Memory(*sizes)
 
 
 class SparkStore:
@@ -87,6 +58,21 @@ class SparkStore:
     def write(self, name: str, data: bytes) -> None:
         """Keep a cell."""
         self.cells.updateValue((name,), (data,))
+
+    def version(self, *, sure: bool) -> bytes | None:
+        """Of the bucket that was saved last."""
+        return self.read("version") if sure or self.has("version") else None
+
+    def head(self) -> bytes:
+        """Its head."""
+        head = self.read("head")
+        assert head is not None, "a version is stored with its head"
+        return head
+
+    def put_head(self, head: bytes, version: bytes) -> None:
+        """Keep both."""
+        self.write("head", head)
+        self.write("version", version)
 
     def get(self, chunk: int) -> bytes | None:
         """A chunk."""
@@ -127,75 +113,58 @@ class Buckets:
 
     def __init__(self, run: str, program: Program) -> None:
         """`run` tells the queries of a session apart."""
-        self.run, self.slots, self.rejected_label = run, program.slots, program.rejected_label
-        self.types, self.numbers = program.slots.types, {name: i for i, name in enumerate(program.slots.queries)}
-        self.stages, self.buckets = program.stages, program.buckets
-        self.onward, self.passing, self.tables = program.onward, program.passing, program.tables
+        self.slots, self.rejected_label = program.slots, program.rejected_label
+        self.types, self.queries = program.slots.types, {name: i for i, name in enumerate(program.slots.queries)}
+        self.buckets, self.onward, self.passing = program.buckets, program.onward, program.passing
+        first = {at: program.tables[label] for label, at in self.buckets.items() if label in program.tables}
+        self.host = Host(program.stages, memory(), run, first)
         self.counting = _counting(program.stages)
 
     def process(self, label: int, rows: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
         """One bucket, one batch."""
-        store = SparkStore(state)
         cells = [(str(h), bytes(b)) for frame in rows for h, b in zip(frame["head"], frame["body"], strict=True)]
         if label not in self.buckets:
             yield from self._elsewhere(label, cells)
             return
-        number, bucket = self.buckets[label]
-        stage = self.stages[number]
-        header, arrivals = gather(stage, cells)
-        processor = self._processor(stage, label, store)
+        at, store = self.buckets[label], SparkStore(state)
+        processor = self.host.bucket(at, store)
         hits, misses = processor.cache.hits, processor.cache.misses
-        result = processor.process(header, arrivals)
-        self._save(label, processor, store)
-        numbers = self._numbers(processor, result, self.counting.get(number, set()), first_bucket=bucket == 0)
-        numbers[1], numbers[8] = header.rows, header.punctuation
-        numbers[3], numbers[4] = processor.cache.hits - hits, processor.cache.misses - misses
+        header, result = deliver(processor, cells)
+        self._save(at, processor, store)
+        numbers = self._numbers(at, header, processor, result)
+        numbers |= {"cache_hits": processor.cache.hits - hits, "cache_misses": processor.cache.misses - misses}
         if self.onward is None:
-            yield from self._frames([*self._results(result), self._metrics(numbers)])
+            results = [self._wide(self.queries[query], changes) for query, changes in result.changes]
+            yield from self._frames([*results, self._metrics(numbers)])
         else:
-            yield self.onward.frame(self.onward.send(processor, bucket, result.changes, numbers))
+            yield self.onward.frame(self.onward.send(processor, at[1], result.changes, numbers))
         settle()
 
-    def _results(self, result: Result) -> list[Columns]:
-        return [self._wide(self.numbers[query], changes) for query, changes in result.changes]
+    def _save(self, at: tuple[int, int], processor: TaskProcessor, store: SparkStore) -> None:
+        self.host.save(at, processor, store)
 
-    def _elsewhere(self, label: int, cells: list[tuple[str, bytes]]) -> Iterator[pd.DataFrame]:
+    def _elsewhere(self, label: int, cells: list[Cell]) -> Iterator[pd.DataFrame]:
         """Cells that are for no bucket of this level: on to a later one, or, on the last, to the sinks."""
         if self.onward is not None:
             yield self.onward.frame([self.onward.relay(label, cells)])
-        elif label == self.rejected_label:
-            yield from self._rejected(cells)
-        elif label in self.passing:
-            parts = []
-            for head, body in cells:
-                about = json.loads(head)
-                if body:
-                    parts.append(self._wide(self.numbers[about["query"]], read_changes(body)))
-                parts.append(self._metrics({int(k): v for k, v in about.get("numbers", {}).items()}))
-            yield from self._frames(parts)
+        elif label == self.rejected_label or label in self.passing:
+            yield from self._frames([part for head, body in cells for part in self._passed(head, body)])
 
-    def _processor(self, stage: Stage, label: int, store: SparkStore) -> TaskProcessor:
-        version = None
-        if kept().has(self.run, label) or store.has("version"):
-            version = store.read("version")
-            found = None if version is None else kept().find(self.run, label, version)
-            if found is not None:
-                found.attach(store)
-                return found
-        processor = TaskProcessor(stage, store, kept().chunks, (self.run, label))
-        if version is not None:
-            head = store.read("head")
-            assert head is not None, "a version is stored with its head"
-            load(processor, head, store)
-        elif label in self.tables:
-            processor.process(*gather(stage, self.tables[label]))
-        return processor
-
-    def _save(self, label: int, processor: TaskProcessor, store: SparkStore) -> None:
-        version = os.urandom(12)
-        store.write("head", save(processor, store))
-        store.write("version", version)
-        kept().keep(self.run, label, version, processor)
+    def _passed(self, line: str, body: bytes) -> Iterator[Columns]:
+        """What a cell has for the sinks, and for progress."""
+        match read_head(line):
+            case ResultHead(query=query):
+                yield self._wide(self.queries[query], read_changes(body))
+            case NumbersHead(numbers=numbers):
+                yield self._metrics(numbers)
+            case RejectedHead(rows=rows, punctuation=punctuation) if not body:
+                yield self._metrics({"rows": rows, "punctuation": punctuation})
+            case RejectedHead(stream=of, told=told):
+                batch = pa.ipc.read_record_batch(pa.py_buffer(body), REJECTED)
+                zeros = np.zeros(batch.num_rows, np.int64)
+                changes = Changes.of(1, Keys(zeros, zeros, zeros), batch)
+                yield from (self._wide(query, changes) for query, stream in self.slots.rejected if stream == of)
+                yield self._metrics({"rejected": batch.num_rows if told else 0})
 
     def _wide(self, query: int, changes: Changes) -> Columns:
         columns: Columns = [None] * len(self.types)
@@ -209,37 +178,22 @@ class Buckets:
             columns[self.slots.lead + place] = column if column.type == kind else column.cast(kind)
         return columns
 
-    def _numbers(
-        self, processor: TaskProcessor, result: Result, counted: set[int], *, first_bucket: bool
-    ) -> dict[int, int | None]:
-        """Numbers for progress, by their place in `spark.progress.METRICS`; `counted` are sources that count late rows."""
-        clock = processor.clock
-        numbers: dict[int, int | None] = {0: sum(result.late_of.get(source, 0) for source in counted)}
-        numbers[7], numbers[9] = result.missed, processor.step.numbers().get("waiting", 0)
-        if first_bucket:
-            numbers[2], numbers[6] = clock.frontier, clock.latest
-        return numbers
+    def _numbers(self, at: tuple[int, int], header: Header, processor: TaskProcessor, result: Result) -> dict[str, int]:
+        """Numbers for progress, by name."""
+        stage, bucket = at
+        late = sum(result.late_of.get(source, 0) for source in self.counting.get(stage, ()))
+        numbers = {"late": late, "rows": header.rows, "punctuation": header.punctuation, "missed": result.missed}
+        numbers |= processor.step.numbers()
+        return numbers | ({"frontier": processor.clock.frontier, "newest": processor.clock.latest} if bucket == 0 else {})
 
-    def _metrics(self, numbers: dict[int, int | None]) -> Columns:
+    def _metrics(self, numbers: dict[str, int]) -> Columns:
         """Numbers as rows that no query sees: how much in `number`, of what in `sign`."""
-        chosen = [(kind, value) for kind, value in numbers.items() if value]
+        chosen = [(METRICS.index(name), value) for name, value in numbers.items() if value]
         columns: Columns = [None] * len(self.types)
         columns[0] = pa.array(np.full(len(chosen), METRICS_ROW, np.int32))
         columns[1] = pa.array([kind for kind, _ in chosen], pa.int8())
         columns[2] = pa.array([value for _, value in chosen], pa.int64())
         return columns
-
-    def _rejected(self, cells: list[tuple[str, bytes]]) -> Iterator[pd.DataFrame]:
-        for head, body in cells:
-            about = json.loads(head)
-            if not body:
-                yield from self._frames([self._metrics({1: about.get("rows", 0), 8: about.get("punctuation", 0)})])
-                continue
-            batch = pa.ipc.read_record_batch(pa.py_buffer(body), REJECTED)
-            zeros = np.zeros(batch.num_rows, np.int64)
-            changes = Changes.of(1, Keys(zeros, zeros, zeros), batch)
-            parts = [self._wide(query, changes) for query, stream in self.slots.rejected if stream == about["stream"]]
-            yield from self._frames([*parts, self._metrics({5: batch.num_rows if about["counted"] else 0})])
 
     def _frames(self, parts: list[Columns]) -> Iterator[pd.DataFrame]:
         """All rows of a bucket as one frame: turning frames back into Arrow costs Spark a millisecond each."""
@@ -273,32 +227,3 @@ def _counting(stages: tuple[Stage, ...]) -> dict[int, set[int]]:
 def _length(part: Columns) -> int:
     assert part[0] is not None, "every row says whose it is"
     return len(part[0])
-
-
-def gather(stage: Stage, cells: list[tuple[str, bytes]]) -> tuple[Header, Arrivals | None]:
-    """All that a batch has for a bucket: one header, one run of rows."""
-    segments: list[Segment] = []
-    now, ended, punctuation, read = 0, False, 0, 0
-    parts: list[Arrivals] = []
-    follows: list[Follows] = []
-    for head, body in cells:
-        about = json.loads(head)
-        if "follow" in about:
-            source, *standing = about["follow"]
-            follows.append(Follows(source, Standing(*standing)))
-            continue
-        if "feed" in about:
-            parts.append(read_feed(stage, about["feed"], body, len(segments)))
-            segments.append(feed_segment(about["feed"]))
-            continue
-        now = max(now, about.get("now", 0))
-        ended = ended or about.get("ended", False)
-        source = about.get("source", 0)
-        punctuation += about.get("punctuation", 0)
-        read += about.get("rows", 0)
-        given = about.get("segments", ())
-        some = [Segment(p, (high, low), highest, rows, source, promised) for p, high, low, highest, rows, promised in given]
-        if body:
-            parts.append(read_cell(stage, Shape.load(about["shape"]), some, body, len(segments)))
-        segments += some
-    return Header(now, tuple(segments), ended, tuple(follows), punctuation, read), join_arrivals(parts)

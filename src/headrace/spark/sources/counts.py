@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
+from headrace.exchange.heads import COUNTED
 from headrace.runs.losses import StreamRows
-from headrace.spark.exchange.pack import TALLY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,13 +21,13 @@ WATCHED = "rows of "
 
 def counting() -> list[Column]:
     """What is observed of packed rows. Few of them say a count, and those say it first."""
-    told = F.when(F.col("head").startswith(TALLY), F.col("head"))
+    told = F.when(F.col("head").startswith(COUNTED), F.col("head"))
     values = {"read": "BIGINT", "rejected": "BIGINT", "example": "STRING"}
     found = {name: F.get_json_object(told, f"$.{name}").cast(kind) for name, kind in values.items()}
     return [
         F.sum(found["read"]).alias("read"),
         F.sum(found["rejected"]).alias("rejected"),
-        F.min(found["example"]).alias("example"),
+        F.min(F.nullif(found["example"], F.lit(""))).alias("example"),
     ]
 
 
