@@ -182,7 +182,8 @@ class Buckets:
         """Numbers for progress, by name."""
         stage, bucket = at
         late = sum(result.late_of.get(source, 0) for source in self.counting.get(stage, ()))
-        numbers = {"late": late, "rows": header.rows, "punctuation": header.punctuation, "missed": result.missed}
+        missed = result.missed if processor.stage.program.queries else 0  # `late(s)` says again what a pattern has missed
+        numbers = {"late": late, "rows": header.rows, "punctuation": header.punctuation, "missed": missed}
         numbers |= processor.step.numbers()
         return numbers | ({"frontier": processor.clock.frontier, "newest": processor.clock.latest} if bucket == 0 else {})
 
