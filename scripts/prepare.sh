@@ -1,12 +1,11 @@
 #!/bin/bash
-# prepare.sh VENV: compile packages and kernels and archive Spark's classes, so that the first run does not have to.
+# prepare.sh VENV: compile kernels and archive Spark's classes, so that the first run does not have to.
 # Nothing depends on it but how soon things start.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
 venv=${1:-.venv}
 
-"$venv/bin/python" -m compileall -qq "$venv"/lib/python3*/site-packages >/dev/null 2>&1 &
 # Kernels are compiled when they are first used, and kept. Better now than in the first batch of a demo.
 say "compiling kernels"
 "$venv/bin/python" -m headrace.kernels.warm >&2 || say "not all kernels could be compiled; they will be when they are needed"
@@ -14,5 +13,4 @@ say "compiling kernels"
 say "archiving the classes that Spark loads"
 JAVA_HOME=$(cat "$venv/.java-home") "$venv/bin/python" -m headrace.spark.jvm.archive >&2 ||
     say "no archive of classes: Spark will start more slowly"
-wait
 say "ready (. .venv/bin/activate puts headrace on your path)"

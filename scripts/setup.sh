@@ -45,7 +45,7 @@ printf '%s\n' "$java_home" >"$venv/.java-home"
 say "Java: $java_home"
 
 say "installing packages (Spark is large: a few minutes the first time)"
-# pip would compile them one by one; prepare.sh does while it waits for other things.
+# pip would compile all of them, most of which nothing ever loads; what is loaded is compiled then.
 if ! "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'; then
     say "pip could not install the packages listed in pyproject.toml; its message is above. Is there a network?"
     exit 1
