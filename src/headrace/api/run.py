@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headrace.api.frames import Frames, merge_frames, schema_of
+from headrace.api.dataframes import Frames, merge_frames, schema_of
 from headrace.errors import QueryError, unknown
 from headrace.optimize import optimize
 from headrace.plan.explain import explain

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api import run
 from headrace.api.aggregates import Call
-from headrace.api.frames import Frames, schema_of
+from headrace.api.dataframes import Frames, schema_of
 from headrace.api.joins import joined
 from headrace.api.texts import bind, condition, duration, named, read
 from headrace.api.windows import Size, Written, bind_window, names

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from headrace.files.cuts import Cut, field_columns, not_text, strings
 from headrace.files.formats import BOM, LOOK, format_of
-from headrace.files.headers import Layout, layout_of
+from headrace.files.headers import CsvLayout, layout_of
 from headrace.kernels.text import csv_records as k
 from headrace.plan.schema import Schema
 
@@ -21,7 +21,7 @@ class CsvCutter:
         """For a file whose layout is not known yet; `headed` says whether other files of its stream have headers."""
         self.schema, self.delimiter, self.headed = schema, delimiter, headed
         self.columns = field_columns(schema)
-        self.layout = Layout(0, ())
+        self.layout = CsvLayout(0, ())
         self.unreadable = self._trouble = ""
         self._header = b""
 

@@ -21,7 +21,7 @@ _NAME = re.compile(r"[^\W\d][\w .\-/()]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class CsvLayout:
     """How records of a file are to be read. One with a `problem` cannot be."""
 
     fields: int  # how many a record has
@@ -56,10 +56,10 @@ def first_records(head: bytes, delimiter: str, most: int) -> Iterator[tuple[list
         return
 
 
-def layout_of(head: bytes, delimiter: str, schema: Schema) -> Layout:
+def layout_of(head: bytes, delimiter: str, schema: Schema) -> CsvLayout:
     """The layout of a file that begins so."""
     start = len(BOM) if head.startswith(BOM) else 0
-    plain = Layout(len(schema.fields), tuple(range(len(schema.fields))), skip=start)
+    plain = CsvLayout(len(schema.fields), tuple(range(len(schema.fields))), skip=start)
     first = next(first_records(head[start:], delimiter, 1), None)
     if first is None:
         return plain
@@ -76,13 +76,13 @@ def _plain(name: str) -> str:
     return name[1:-1].strip() if len(name) > 1 and name[0] == name[-1] == '"' else name
 
 
-def _headed(names: tuple[str, ...], skip: int, lines: int, schema: Schema) -> Layout:
+def _headed(names: tuple[str, ...], skip: int, lines: int, schema: Schema) -> CsvLayout:
     columns = {f.name.lower(): i for i, f in enumerate(schema.fields)}
     slots = tuple(columns.get(name.lower(), -1) for name in names)
     missing = [f.name for i, f in enumerate(schema.fields) if i not in slots]
     twice = [schema.fields[i].name for i, count in Counter(slots).items() if i >= 0 and count > 1]
     problem = f"has two columns {twice[0]!r}" if twice else f"has no column {', '.join(map(repr, missing))}" if missing else ""
-    return Layout(
+    return CsvLayout(
         len(names), slots, names, skip, lines,
         f"{problem}; its header says: {', '.join(names)}" if problem else "",
         "correct the columns of CREATE STREAM, or the file" if problem else "",
@@ -104,25 +104,25 @@ def _is_data(record: tuple[str, ...], schema: Schema) -> bool:
     return all(fits(text, kind) for text, kind in zip(record, kinds, strict=True) if text)
 
 
-def _otherwise(plain: Layout, names: tuple[str, ...], head: bytes, delimiter: str, schema: Schema) -> Layout:
+def _otherwise(plain: CsvLayout, names: tuple[str, ...], head: bytes, delimiter: str, schema: Schema) -> CsvLayout:
     """The first record is no header. If it is no data either, it may be a header in disguise."""
     if _is_data(names, schema):
         return plain
     for other in OTHER_DELIMITERS:
         record = next(first_records(head, other, 1), ([], 0, 0))[0]
         if other != delimiter and _is_header(tuple(n.strip() for n in record), schema):
-            return Layout(
+            return CsvLayout(
                 plain.fields, plain.slots, problem=f"has fields between {_shown(other)}, not between {_shown(delimiter)}",
                 hint=f"write SOURCE FILE('..', {_shown(other)})",
             )  # fmt: skip
     for record, _, lines in first_records(head, delimiter, 20):
         if {f.name.lower() for f in schema.fields} <= {n.strip().lower() for n in record}:
-            return Layout(
+            return CsvLayout(
                 plain.fields, plain.slots, problem=f"has its header in line {lines}, and something else before it",
                 hint="remove the lines before the header",
             )  # fmt: skip
     if _names_others(names, head, delimiter, schema):
-        return Layout(
+        return CsvLayout(
             plain.fields, plain.slots,
             problem=f"has no column {', '.join(repr(f.name) for f in schema.fields)}; its first line says: {', '.join(names)}",
             hint="name the columns of CREATE STREAM as the file does, or put a header on the file",

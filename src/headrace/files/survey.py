@@ -24,7 +24,7 @@ from headrace.plan.stream import FileSource
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from headrace.files.headers import Layout
+    from headrace.files.headers import CsvLayout
     from headrace.plan.query import Script
     from headrace.plan.schema import Schema
     from headrace.plan.stream import Stream
@@ -155,7 +155,7 @@ def _has_json(head: bytes) -> bool:
 
 def _headed(heads: dict[str, bytes], source: FileSource, schema: Schema, where: str) -> bool | None:
     """Whether the files have headers: all, or none."""
-    layouts: dict[bool, tuple[str, Layout]] = {}
+    layouts: dict[bool, tuple[str, CsvLayout]] = {}
     for path, head in heads.items():
         if format_of(head) not in TEXTS:
             continue

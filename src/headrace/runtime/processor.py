@@ -17,7 +17,7 @@ from headrace.state.reservoir import CHUNK_ROWS, ChunkCache
 from headrace.state.rows import Layout
 from headrace.state.tables import Tables
 from headrace.steps.kinds import freed_tables, make_step
-from headrace.steps.step import Parts, Results, Standing, Step, Times
+from headrace.steps.step import Results, Standing, Step, StepParts, Times
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -50,7 +50,7 @@ class TaskProcessor:
         self.clock, self.tables = Clocks(stage), Tables(stage, freed_tables(stage))
         self.cache = cache if cache is not None else ChunkCache()
         self.store = Handle(store)
-        self.step: Step = make_step(Parts(stage, self.layout, self.tables, self.store, self.cache, owner, chunk_rows))
+        self.step: Step = make_step(StepParts(stage, self.layout, self.tables, self.store, self.cache, owner, chunk_rows))
         self.open = Opening(stage, self.layout, self.tables)
         self._idle = not stage.program.queries  # only late rows are asked for
 

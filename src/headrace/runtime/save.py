@@ -15,7 +15,7 @@ from headrace.errors import StateError
 from headrace.state.codec import decode, encode, fingerprint
 from headrace.state.open_rows import dump_open, load_open
 from headrace.state.parts import HeadPart, KeyPart
-from headrace.state.tables import KeyTable, ValueTable
+from headrace.state.tables import PAGE, KeyTable, ValueTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,20 +23,13 @@ if TYPE_CHECKING:
     from headrace.runtime.processor import TaskProcessor
     from headrace.state.parts import PageStore, State
 
-PAGE = 1024
-
 
 def save(processor: TaskProcessor, pages: PageStore) -> bytes:
     """Write the pages that changed since the last save, and give the head."""
     heads, keyed = _parts(processor)
-    for table, numbers in enumerate(processor.tables.touched):
-        if numbers:
-            touched = np.zeros(processor.tables[table].count // PAGE + 1, np.bool_)
-            for some in numbers:
-                touched[some // PAGE] = True
-            for page in np.flatnonzero(touched):
-                pages.put_page(f"{table}.{page}", encode(_page(processor, keyed, table, int(page))))
-        numbers.clear()
+    for table in range(len(processor.tables)):
+        for page in processor.tables.changed(table):
+            pages.put_page(f"{table}.{page}", encode(_page(processor, keyed, table, page)))
     processor.step.save_pages(pages)
     head: State = {
         "fingerprint": fingerprint(processor.stage),

@@ -38,7 +38,7 @@ class Part:
 
 
 @dataclass(slots=True)
-class Parts:
+class WordParts:
     """The parts of the conditions of a pattern, by place. Part k of place p is column `w{p}_{k}` of what is left."""
 
     node: Pattern
@@ -112,7 +112,7 @@ def _wide(kind: str) -> bool:
 
 def check_between(node: Pattern, condition: Expr, kind: KindOf) -> None:
     """Refuse what cannot be evaluated between events, in the words of the user. Types that only Spark knows wait for it."""
-    parts = Parts(node, kind)
+    parts = WordParts(node, kind)
     over = parts.over(condition)
     every = [(p, k, part) for p, own in enumerate(parts.of) for k, part in enumerate(own)]
     if any(part.type in (UNKNOWN_TYPE, "DECIMAL") for _, _, part in every):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from headrace.spark.frames import start, to_df
+    from headrace.spark.dataframes import start, to_df
 
 __all__ = ["start", "to_df"]
 
@@ -16,6 +16,6 @@ __all__ = ["start", "to_df"]
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from headrace.spark import frames
+    from headrace.spark import dataframes as frames
 
     return getattr(frames, name)

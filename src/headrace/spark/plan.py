@@ -14,9 +14,9 @@ from headrace.plan.expr import Expr, all_of
 from headrace.spark.borrowed import partitions_for
 from headrace.spark.exchange.bucket import BucketProcessor
 from headrace.spark.exchange.labels import labels
-from headrace.spark.exchange.onward import LEAD, Feed, FeedPart, Onward, pack_feeds
+from headrace.spark.exchange.levels import LEAD, Feed, FeedPart, NextLevel, pack_feeds
 from headrace.spark.exchange.pack import EXCHANGE, Packing, StagePart, pack_rows
-from headrace.spark.exchange.program import Program
+from headrace.spark.exchange.program import LevelProgram
 from headrace.spark.exchange.slots import METRICS_ROW, Slots
 from headrace.spark.sources.attempt import attempt, can_fail
 from headrace.spark.sources.counts import counting
@@ -55,7 +55,7 @@ def bucket_count(spark: SparkSession) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class Labels:
     """Labels of all buckets: every stage has its own, and one is for rejected rows."""
 
     per_stage: tuple[tuple[int, ...], ...]
@@ -63,13 +63,13 @@ class Layout:
     passing: tuple[int, ...] = ()  # for results that have levels still to pass
 
     @staticmethod
-    def of(lowered: Lowered, buckets: int) -> Layout:
+    def of(lowered: Lowered, buckets: int) -> Labels:
         """Give every (stage, bucket) a grouping key; they spread evenly over partitions."""
         counts = [stage.buckets(buckets) for stage in lowered.stages]
         passing = 0 if lowered.levels == 1 else buckets
         pool = iter(labels(1 << (sum(counts) + passing + 1 - 1).bit_length()))
         per_stage = tuple(tuple(next(pool) for _ in range(n)) for n in counts)
-        return Layout(per_stage, next(pool), tuple(next(pool) for _ in range(passing)))
+        return Labels(per_stage, next(pool), tuple(next(pool) for _ in range(passing)))
 
     @property
     def buckets(self) -> dict[int, tuple[int, int]]:
@@ -83,7 +83,7 @@ def output_frame(
     watch: Callable[[str], str | Observation] | None = None,
 ) -> DataFrame:  # fmt: skip
     """The wide rows of all queries, before they are finished. Rows read and rejected are observed as `watch` names them."""
-    layout = Layout.of(lowered, buckets or bucket_count(spark))
+    layout = Labels.of(lowered, buckets or bucket_count(spark))
     packed: DataFrame | None = None
     tables: dict[int, list[tuple[str, bytes]]] = {}
     counted = {stream.rows_of: stream.name for stream in reversed(sorted(lowered.streams, key=lambda s: s.reads is not None))}
@@ -110,13 +110,13 @@ def output_frame(
     return _levels(packed, lowered, layout, tables)
 
 
-def _levels(packed: DataFrame, lowered: Lowered, layout: Layout, tables: dict[int, list[tuple[str, bytes]]]) -> DataFrame:
+def _levels(packed: DataFrame, lowered: Lowered, layout: Labels, tables: dict[int, list[tuple[str, bytes]]]) -> DataFrame:
     """The stages of every level, one stateful operator after the other."""
     slots, run = slots_of(lowered), uuid.uuid4().hex
     for level in range(1, lowered.levels + 1):
         own = {label: at for label, at in layout.buckets.items() if lowered.stages[at[0]].level == level}
         onward = _onward(lowered, layout, level) if level < lowered.levels else None
-        program = Program(lowered.stages, own, slots, layout.rejected, onward, layout.passing, tables)
+        program = LevelProgram(lowered.stages, own, slots, layout.rejected, onward, layout.passing, tables)
         processor = BucketProcessor(f"{run} {level}", pickle.dumps(program))
         ddl = slots.ddl if onward is None else onward.ddl
         packed = packed.groupBy("label").transformWithStateInPandas(processor, ddl, "append", "none")
@@ -125,7 +125,7 @@ def _levels(packed: DataFrame, lowered: Lowered, layout: Layout, tables: dict[in
     return packed
 
 
-def _onward(lowered: Lowered, layout: Layout, level: int) -> Onward:
+def _onward(lowered: Lowered, layout: Labels, level: int) -> NextLevel:
     feeds = []
     for finish in lowered.feeds:
         name = finish.query.name
@@ -133,10 +133,10 @@ def _onward(lowered: Lowered, layout: Layout, level: int) -> Onward:
         if made.level == level:
             readers = tuple((source, layout.per_stage[s]) for s, source in parts_of(name, lowered.stages))
             feeds.append(Feed(name, finish.columns, readers))
-    return Onward(tuple(feeds), layout.passing)
+    return NextLevel(tuple(feeds), layout.passing)
 
 
-def _packed_feeds(wide: DataFrame, lowered: Lowered, layout: Layout, onward: Onward) -> DataFrame:
+def _packed_feeds(wide: DataFrame, lowered: Lowered, layout: Labels, onward: NextLevel) -> DataFrame:
     """The inputs of the stages that read feeds, computed in the JVM, then packed."""
     columns = [F.col(c.split()[0]) for c in LEAD.split(", ")]
     parts = []
@@ -166,7 +166,7 @@ def _packer(packing: Packing):  # type: ignore[no-untyped-def]
     return pack
 
 
-def _end_rows(spark: SparkSession, layout: Layout) -> DataFrame:
+def _end_rows(spark: SparkSession, layout: Labels) -> DataFrame:
     head = write_head(ControlHead(ended=True))
     rows = [(label, head, b"") for row in layout.per_stage for label in row]
     return spark.createDataFrame(rows, EXCHANGE)

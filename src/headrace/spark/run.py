@@ -23,7 +23,7 @@ from headrace.spark.borrowed import PARTITIONS, activate, partitions_for, settin
 from headrace.spark.exchange.control import control_frame, only_time_passed, say
 from headrace.spark.failures import Places, explain_failure, explained
 from headrace.spark.jvm.scratch import Scratch
-from headrace.spark.plan import Layout, bucket_count, finish_all, has_op, output_frame
+from headrace.spark.plan import Labels, bucket_count, finish_all, has_op, output_frame
 from headrace.spark.progress import observations, progress_event
 from headrace.spark.session import require_state_store, script_session
 from headrace.spark.sinks.batches import Batches, finish_listed
@@ -189,7 +189,7 @@ class Run:
         if named:
             needed["spark.sql.streaming.queryEvolution.enableSourceEvolution"] = "true"
         with settings(self.spark, needed):
-            layout = Layout.of(self.lowered, self.facts.buckets)
+            layout = Labels.of(self.lowered, self.facts.buckets)
             control = control_frame(self.spark, self.path, layout, tick=self._ticking(), named=named)
             wide = output_frame(
                 self.spark, self.lowered, frames, control, streaming=True, buckets=self.facts.buckets, options=options,

@@ -27,7 +27,7 @@ from headrace.program.patterns import (
 )
 from headrace.program.stage import Door
 from headrace.scalars.types import HASH, SCALED, Kind, kind_of
-from headrace.scalars.words import Parts, check_between
+from headrace.scalars.words import WordParts, check_between
 from headrace.stages.flatten import FALSE, TRUE, Exprs, Flat, flatten
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ class Words:
     def __init__(self, low: Lowering, builder: StageBuilder, masks: list[tuple[int, ...]]) -> None:
         """None yet."""
         self.low, self.builder, self.masks = low, builder, masks
-        self.parts = Parts(low.node, low.kind)
+        self.parts = WordParts(low.node, low.kind)
 
     def over(self, condition: Expr) -> Expr:
         """A condition over `scope` as one over words, if it can be evaluated."""

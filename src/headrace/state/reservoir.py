@@ -27,7 +27,7 @@ LARGEST = 8  # a chunk has at most so many times the rows that make one
 
 
 @dataclass(slots=True)
-class Run:
+class RowRange:
     """Consecutive rows of the reservoir: number of the first, times, columns."""
 
     first: int
@@ -93,7 +93,7 @@ class Reservoir:
         self.first = np.zeros(0, np.int64)  # per sealed chunk: number of its first row
         self.last_ts = np.zeros(0, np.int64)  # and time of its last row
         self.first_chunk = 0  # id of the oldest sealed chunk
-        self.open = Run(0, np.empty(0, np.int64), layout.empty())
+        self.open = RowRange(0, np.empty(0, np.int64), layout.empty())
 
     @property
     def count(self) -> int:
@@ -116,7 +116,7 @@ class Reservoir:
             stop = min(len(ts), at + self.largest * self.chunk_rows)  # a large batch makes few large chunks
             self._seal(first + at, ts[at:stop], [c[at:stop] for c in columns])
             at = stop
-        self.open = Run(first + at, ts[at:], [c[at:] for c in columns])
+        self.open = RowRange(first + at, ts[at:], [c[at:] for c in columns])
 
     def _seal(self, first: int, ts: np.ndarray, columns: list[np.ndarray]) -> None:
         chunk = self.first_chunk + len(self.first)
@@ -145,33 +145,33 @@ class Reservoir:
         """From now on rows have more columns. In those that are here they are 0."""
         more = layout.types[len(self.layout.types) :]
         self.layout, open_ = layout, self.open
-        self.open = Run(open_.first, open_.ts, [*open_.columns, *(np.zeros(len(open_.ts), kind) for kind in more)])
+        self.open = RowRange(open_.first, open_.ts, [*open_.columns, *(np.zeros(len(open_.ts), kind) for kind in more)])
 
     def load_ahead(self, row: int) -> None:
         """Have the chunk that holds this row in the cache when it is asked for."""
         if row < self.open.first and len(self.first) and self.cache.size > 0:
             self._chunk(int(self.first.searchsorted(row, side="right")) - 1, ahead=True)
 
-    def until(self, row: int, bound: int) -> list[Run]:
+    def until(self, row: int, bound: int) -> list[RowRange]:
         """Rows from number `row` on, as long as their time is at most `bound`."""
-        runs: list[Run] = []
+        runs: list[RowRange] = []
         index = int(self.first.searchsorted(row, side="right")) - 1 if row < self.open.first else len(self.first)
         while index < len(self.first):
             ts, columns = self._chunk(index)
             start = row - int(self.first[index])
             stop = len(ts) if self.last_ts[index] <= bound else int(ts.searchsorted(bound, side="right"))
             if stop > start:
-                runs.append(Run(row, ts[start:stop], [c[start:stop] for c in columns]))
+                runs.append(RowRange(row, ts[start:stop], [c[start:stop] for c in columns]))
                 row += stop - start
             if stop < len(ts):
                 return runs
             index += 1
         start, stop = row - self.open.first, int(self.open.ts.searchsorted(bound, side="right"))
         if stop > start:
-            runs.append(Run(row, self.open.ts[start:stop], [c[start:stop] for c in self.open.columns]))
+            runs.append(RowRange(row, self.open.ts[start:stop], [c[start:stop] for c in self.open.columns]))
         return runs
 
-    def between(self, row: int, stop: int) -> list[Run]:
+    def between(self, row: int, stop: int) -> list[RowRange]:
         """Rows by number, row..stop (those that are here)."""
         runs = []
         while row < min(stop, self.open.first):
@@ -179,19 +179,19 @@ class Reservoir:
             ts, columns = self._chunk(index)
             start = row - int(self.first[index])
             take = min(stop - row, len(ts) - start)
-            runs.append(Run(row, ts[start : start + take], [c[start : start + take] for c in columns]))
+            runs.append(RowRange(row, ts[start : start + take], [c[start : start + take] for c in columns]))
             row += take
         if row < min(stop, self.count):
             start, end = row - self.open.first, min(stop, self.count) - self.open.first
-            runs.append(Run(row, self.open.ts[start:end], [c[start:end] for c in self.open.columns]))
+            runs.append(RowRange(row, self.open.ts[start:end], [c[start:end] for c in self.open.columns]))
         return runs
 
-    def around(self, row: int) -> Run:
+    def around(self, row: int) -> RowRange:
         """The chunk that holds this row."""
         if row >= self.open.first:
             return self.open
         index = int(self.first.searchsorted(row, side="right")) - 1
-        return Run(int(self.first[index]), *self._chunk(index))
+        return RowRange(int(self.first[index]), *self._chunk(index))
 
     def drop_before(self, row: int) -> None:
         """Let go of chunks whose rows all lie before this one. The open chunk is cut too."""
@@ -204,7 +204,7 @@ class Reservoir:
         self.first_chunk += gone
         cut = row - self.open.first
         if cut > 0 and len(self.first) == 0:
-            self.open = Run(row, self.open.ts[cut:].copy(), [c[cut:].copy() for c in self.open.columns])
+            self.open = RowRange(row, self.open.ts[cut:].copy(), [c[cut:].copy() for c in self.open.columns])
 
     def dump(self) -> dict[str, Any]:
         """The index and the open chunk."""
@@ -218,14 +218,14 @@ class Reservoir:
         """Put them back."""
         self.first, self.last_ts, self.first_chunk = state["first"], state["last_ts"], state["first_chunk"]
         columns = [state[f"open_{i}"] for i in range(len(self.layout.types))]
-        self.open = Run(state["open_first"], state["open_ts"], columns)
+        self.open = RowRange(state["open_first"], state["open_ts"], columns)
 
 
-def join(runs: list[Run], first: int, layout: Layout) -> Run:
+def join(runs: list[RowRange], first: int, layout: Layout) -> RowRange:
     """Consecutive runs as one; `first` numbers the next row where there is none."""
     if not runs:
-        return Run(first, np.empty(0, np.int64), layout.empty())
+        return RowRange(first, np.empty(0, np.int64), layout.empty())
     if len(runs) == 1:
         return runs[0]
     columns = [np.concatenate(parts) for parts in zip(*(r.columns for r in runs), strict=True)]
-    return Run(runs[0].first, np.concatenate([r.ts for r in runs]), columns)
+    return RowRange(runs[0].first, np.concatenate([r.ts for r in runs]), columns)

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from headrace.program.stage import Stage
 
 
+PAGE_BITS = 10
+PAGE = 1 << PAGE_BITS  # numbers of a table that are saved together
+
+
 def _room(array: np.ndarray, size: int) -> np.ndarray:
     """The array, grown to hold `size` entries; new ones are zero."""
     if len(array) >= size:
@@ -209,7 +213,7 @@ class Tables:
             ValueTable(arrow_type(stage.inputs[t.inputs[0]].type)) if t.role is TableRole.VALUE else KeyTable()
             for t in stage.tables
         ]
-        self.touched: list[list[np.ndarray]] = [[] for _ in stage.tables]
+        self._changed = [np.zeros(1, np.bool_) for _ in stage.tables]  # per page
 
     def __len__(self) -> int:
         """How many tables."""
@@ -230,23 +234,28 @@ class Tables:
 
     def hold(self, columns: list[np.ndarray]) -> None:
         """These rows have come: they hold their keys. Numbers that follow from those of another table are not held."""
-        for spec, table, touched, numbers in zip(self.specs, self._tables, self.touched, columns, strict=False):
+        for i, (spec, table) in enumerate(zip(self.specs, self._tables, strict=True)):
             if not spec.derived:
-                table.hold(numbers)
-                touched.append(numbers)
+                table.hold(columns[i])
+                self.touch_one(i, columns[i])
 
     def touch(self, columns: list[np.ndarray]) -> None:
         """The keys of these rows have changed, and must be saved."""
-        for table, numbers in zip(range(len(self)), columns, strict=False):
-            self.touch_one(table, numbers)
+        for table in range(len(self._tables)):
+            self.touch_one(table, columns[table])
 
     def touch_one(self, table: int, numbers: np.ndarray) -> None:
         """These numbers have changed, and must be saved."""
-        touched = self.touched[table]
-        if len(numbers):
-            touched.append(numbers)
-        if len(touched) > 1024:  # a run that is never saved must not remember every row
-            touched[:] = [np.unique(np.concatenate(touched))]
+        pages = self._changed[table]
+        if len(pages) << PAGE_BITS < self._tables[table].capacity:
+            pages = self._changed[table] = _room(pages, (self._tables[table].capacity >> PAGE_BITS) + 1)
+        pages[numbers >> PAGE_BITS] = True
+
+    def changed(self, table: int) -> list[int]:
+        """The pages of a table that have changed since this was last asked."""
+        pages = np.flatnonzero(self._changed[table]).tolist()
+        self._changed[table][:] = False
+        return pages
 
     def release(self, columns: list[np.ndarray]) -> None:
         """These rows are gone: they hold their keys no longer. What UNIQUE BY and KEEP number has a life of its own."""

@@ -11,10 +11,10 @@ from headrace.program.windows import WindowsProgram
 
 if TYPE_CHECKING:
     from headrace.program.stage import Stage
-    from headrace.steps.step import Parts, Step
+    from headrace.steps.step import Step, StepParts
 
 
-def make_step(parts: Parts) -> Step:
+def make_step(parts: StepParts) -> Step:
     """The step that runs the program of a stage. What other kinds need is not loaded."""
     program: Any = parts.stage.program
     match program:

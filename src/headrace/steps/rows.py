@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from headrace.program.rows import RowsProgram
     from headrace.state.open_rows import OpenRows
     from headrace.state.parts import HeadPart, KeyPart, PageStore
-    from headrace.steps.step import Parts, Results, Standing, Times, Turn
+    from headrace.steps.step import Results, Standing, StepParts, Times, Turn
 
 
 class RowsStep:
     """Nothing is kept but what waits."""
 
-    def __init__(self, parts: Parts, program: RowsProgram) -> None:
+    def __init__(self, parts: StepParts, program: RowsProgram) -> None:
         """For one stage."""
         self.outputs = program.outputs
         # What may be taken back, or come twice, is not final at once.

@@ -77,7 +77,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class StepParts:
     """What a step is made with."""
 
     stage: Stage

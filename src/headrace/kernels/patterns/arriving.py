@@ -33,7 +33,7 @@ from headrace.kernels.patterns.sequences import (
     STAYS,
     UPPER,
     Bound,
-    Program,
+    SearchProgram,
     ahead,
     bind,
     bound_at,
@@ -47,7 +47,7 @@ from headrace.kernels.patterns.stacks import BITS, DEAD, GRID, KEY, LOCAL, NONE,
 
 
 @nb.njit(s.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer, s.integer), cache=True, forceinline=True)
-def _begins(check: Any, stacks: Stacks, program: Program, bound: Bound, end: int, root: int, reach: int) -> bool:
+def _begins(check: Any, stacks: Stacks, program: SearchProgram, bound: Bound, end: int, root: int, reach: int) -> bool:
     """Whether a row at positive place `end` ends a beginning: rows before it that meet the conditions among these places.
 
     Negations are left out: what one forbids today it may not tomorrow. Of rows that are not here nothing is known.
@@ -83,7 +83,7 @@ def _begins(check: Any, stacks: Stacks, program: Program, bound: Bound, end: int
 
 
 @nb.njit(s.nothing(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True, forceinline=True)
-def _mark(check: Any, stacks: Stacks, program: Program, bound: Bound, row: int, reach: int) -> None:
+def _mark(check: Any, stacks: Stacks, program: SearchProgram, bound: Bound, row: int, reach: int) -> None:
     """Mark a row at the places at which it ends no beginning."""
     for q in range(1, len(program.positive)):
         fits = (program.marked >> q) & 1 and (stacks.rows[row, BITS] >> program.positive[q]) & 1
@@ -92,7 +92,7 @@ def _mark(check: Any, stacks: Stacks, program: Program, bound: Bound, row: int, 
 
 
 @nb.njit(s.nothing(STACKS, PROGRAM, BOUND, s.integer), cache=True, forceinline=True)
-def _unmark(stacks: Stacks, program: Program, bound: Bound, row: int) -> None:
+def _unmark(stacks: Stacks, program: SearchProgram, bound: Bound, row: int) -> None:
     """Rows behind one that comes late may end a beginning that it is in."""
     rows, key = stacks.rows, stacks.rows[row, KEY]
     for q in range(1, len(program.positive)):
@@ -106,7 +106,7 @@ def _unmark(stacks: Stacks, program: Program, bound: Bound, row: int) -> None:
 
 @nb.njit(nb.types.Tuple((GRID, GRID))(CHECK, STACKS, PROGRAM, s.ints, s.ints, s.ints, s.integer), cache=True)
 def change(
-    check: Any, stacks: Stacks, program: Program, words: np.ndarray, chosen: np.ndarray, sign: np.ndarray, reach: int
+    check: Any, stacks: Stacks, program: SearchProgram, words: np.ndarray, chosen: np.ndarray, sign: np.ndarray, reach: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rows come (sign > 0) and go, one after the other: the sequences that this makes and unmakes, in that order.
 

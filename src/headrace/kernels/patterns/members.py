@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.kernels import signatures as s
 from headrace.kernels.lent import lent
-from headrace.kernels.patterns.sequences import CHECK, PROGRAM, Program, load, newest_of, nothing_bound
+from headrace.kernels.patterns.sequences import CHECK, PROGRAM, SearchProgram, load, newest_of, nothing_bound
 from headrace.kernels.patterns.stacks import GRID, KEY, LOCAL, NONE, STACKS, Stacks, before
 
 # What a group is: positive place, place, index, conditions of its rows, where the index has its words.
@@ -18,7 +18,7 @@ G_AT, G_PLACE, G_INDEX, G_CONDITIONS, G_PROBE = range(5)
 
 @nb.njit(nb.types.Tuple((s.INTS, s.INTS))(CHECK, STACKS, PROGRAM, s.ints, s.ints, GRID), cache=True)
 def members(
-    check: Any, stacks: Stacks, program: Program, words: np.ndarray, group: np.ndarray, sequences: np.ndarray
+    check: Any, stacks: Stacks, program: SearchProgram, words: np.ndarray, group: np.ndarray, sequences: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Of every sequence the rows of a group, in order: where they end in the list, and the list.
 

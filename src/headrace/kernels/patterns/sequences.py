@@ -52,7 +52,7 @@ N_PLACE, N_GAP, N_INDEX, N_CONDITIONS, N_FREE, N_LENDER, N_UNLESS, N_REFUTES, N_
 SIGN, ROOT, START, MOMENT, ABOUT = range(5)
 
 
-class Program(NamedTuple):
+class SearchProgram(NamedTuple):
     """A pattern as the search has it. Starts are the positive places, then the negations.
 
     Behind the negations stand the groups of repeated places, in their form: a row of a group lies in a gap too, but does not
@@ -85,12 +85,12 @@ class Bound(NamedTuple):
     barrier: np.ndarray
 
 
-PROGRAM = nb.types.NamedTuple((BLOCKS, s.INTS, GRID, s.integer, s.INTS, GRID, GRID, s.integer, s.integer, GRID), Program)
+PROGRAM = nb.types.NamedTuple((BLOCKS, s.INTS, GRID, s.integer, s.INTS, GRID, GRID, s.integer, s.integer, GRID), SearchProgram)
 BOUND = nb.types.NamedTuple((s.INTS, s.INTS, s.FLAGS, s.INTS, s.INTS, s.INTS), Bound)
 
 
 @nb.njit(s.nothing(STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True, forceinline=True)
-def load(stacks: Stacks, program: Program, bound: Bound, place: int, row: int) -> None:
+def load(stacks: Stacks, program: SearchProgram, bound: Bound, place: int, row: int) -> None:
     """The words of a row, as those of a place."""
     for k in range(program.word_place.shape[1]):
         at = program.word_place[place, k]
@@ -111,7 +111,7 @@ def newest_of(stacks: Stacks, bound: Bound, places: np.ndarray, j: int, key: int
 
 
 @nb.njit(s.integer(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer, s.integer), cache=True, forceinline=True)
-def refuted(check: Any, stacks: Stacks, program: Program, bound: Bound, refutes: int, j: int, row: int) -> int:
+def refuted(check: Any, stacks: Stacks, program: SearchProgram, bound: Bound, refutes: int, j: int, row: int) -> int:
     """Where a walk along index j goes on if one of these conditions refutes the row that is bound last; STAYS if none does."""
     c = 0
     while refutes >> c != 0:
@@ -122,7 +122,7 @@ def refuted(check: Any, stacks: Stacks, program: Program, bound: Bound, refutes:
 
 
 @nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.ints, s.integer), cache=True, forceinline=True)
-def _counts(check: Any, stacks: Stacks, program: Program, bound: Bound, negation: np.ndarray, row: int) -> bool:
+def _counts(check: Any, stacks: Stacks, program: SearchProgram, bound: Bound, negation: np.ndarray, row: int) -> bool:
     """Whether a row in the gap of a negation forbids what is bound. The words of its place are then those of the row."""
     unless = negation[N_UNLESS]
     if unless != NONE and not (stacks.rows[row, BITS] >> unless) & 1:
@@ -134,7 +134,7 @@ def _counts(check: Any, stacks: Stacks, program: Program, bound: Bound, negation
 
 
 @nb.njit(s.nothing(STACKS, PROGRAM, BOUND, s.ints), cache=True, forceinline=True)
-def _give_back(stacks: Stacks, program: Program, bound: Bound, negation: np.ndarray) -> None:
+def _give_back(stacks: Stacks, program: SearchProgram, bound: Bound, negation: np.ndarray) -> None:
     """The words that a negation has borrowed are again those of the row that is bound there."""
     lender = negation[N_LENDER]
     if lender != NONE and negation[N_FREE] == 0:
@@ -142,7 +142,7 @@ def _give_back(stacks: Stacks, program: Program, bound: Bound, negation: np.ndar
 
 
 @nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True, forceinline=True)
-def is_forbidden(check: Any, stacks: Stacks, program: Program, bound: Bound, g: int, key: int) -> bool:
+def is_forbidden(check: Any, stacks: Stacks, program: SearchProgram, bound: Bound, g: int, key: int) -> bool:
     """Whether a row of negation g lies in its gap."""
     rows, negation, at = stacks.rows, program.negations[g], bound.row
     n, gap, j = len(at), negation[N_GAP], negation[N_INDEX]
@@ -166,7 +166,7 @@ def is_forbidden(check: Any, stacks: Stacks, program: Program, bound: Bound, g: 
 
 
 @nb.njit(s.integer(STACKS, PROGRAM, BOUND, s.integer, s.integer, s.integer, s.integer), cache=True, forceinline=True)
-def _barrier(stacks: Stacks, program: Program, bound: Bound, gap: int, key: int, reference: int, way: int) -> int:
+def _barrier(stacks: Stacks, program: SearchProgram, bound: Bound, gap: int, key: int, reference: int, way: int) -> int:
     """The nearest row before (way < 0) or behind the reference that forbids whatever is beyond it; NONE if there is none."""
     rows, best = stacks.rows, NONE
     for g in range(program.forbidding):
@@ -225,7 +225,7 @@ def ahead(
 
 
 @nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer, s.integer), cache=True, forceinline=True)
-def _holds(check: Any, stacks: Stacks, program: Program, bound: Bound, conditions: int, tested: int, key: int) -> bool:
+def _holds(check: Any, stacks: Stacks, program: SearchProgram, bound: Bound, conditions: int, tested: int, key: int) -> bool:
     """Whether these conditions hold, and none of these negations forbids what is bound."""
     if conditions != 0 and not check(conditions, bound.words, bound.nulls):
         return False
@@ -238,7 +238,7 @@ def _holds(check: Any, stacks: Stacks, program: Program, bound: Bound, condition
 
 
 @nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True, forceinline=True)
-def _forbids(check: Any, stacks: Stacks, program: Program, bound: Bound, g: int, root: int) -> bool:
+def _forbids(check: Any, stacks: Stacks, program: SearchProgram, bound: Bound, g: int, root: int) -> bool:
     """Whether a row in the gap of negation g forbids what is bound."""
     negation = program.negations[g]
     place = negation[N_PLACE]
@@ -250,7 +250,7 @@ def _forbids(check: Any, stacks: Stacks, program: Program, bound: Bound, g: int,
 
 
 @nb.njit(nb.types.boolean(CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer), cache=True, forceinline=True)
-def _forbids_first(check: Any, stacks: Stacks, program: Program, bound: Bound, own: int, root: int) -> bool:
+def _forbids_first(check: Any, stacks: Stacks, program: SearchProgram, bound: Bound, own: int, root: int) -> bool:
     """Whether a row forbids by negation `own` what is bound, and by none before it: it must not be counted twice.
 
     From the number of negations on: whether it is in the group.
@@ -262,7 +262,7 @@ def _forbids_first(check: Any, stacks: Stacks, program: Program, bound: Bound, o
 
 
 @nb.njit(s.integer(PROGRAM, s.integer), cache=True, forceinline=True)
-def _place_of(program: Program, start: int) -> int:
+def _place_of(program: SearchProgram, start: int) -> int:
     """The place as whose a search loads the words of its row; NONE if they are borrowed when all is bound."""
     own = start - len(program.positive)
     if own < 0:
@@ -271,7 +271,7 @@ def _place_of(program: Program, start: int) -> int:
 
 
 @nb.njit(s.integer(STACKS, PROGRAM, BOUND, s.integer, s.integer, s.ints), cache=True, forceinline=True)
-def bind(stacks: Stacks, program: Program, bound: Bound, start: int, root: int, at: np.ndarray) -> int:
+def bind(stacks: Stacks, program: SearchProgram, bound: Bound, start: int, root: int, at: np.ndarray) -> int:
     """A row at its place, and beside it what has been found already. Gives how many steps that were."""
     place, done = _place_of(program, start), 0
     bound.row[:] = at
@@ -308,8 +308,8 @@ SEARCHED = (CHECK, STACKS, PROGRAM, BOUND, s.integer, s.integer, s.integer, s.in
 
 @nb.njit(SEARCH(*SEARCHED), cache=True, forceinline=True)
 def search(
-    check: Any, stacks: Stacks, program: Program, bound: Bound, start: int, root: int, first: int, reach: int, out: np.ndarray,
-    found: int,
+    check: Any, stacks: Stacks, program: SearchProgram, bound: Bound, start: int, root: int, first: int, reach: int,
+    out: np.ndarray, found: int,
 ) -> tuple[np.ndarray, int]:  # fmt: skip
     """Add the sequences that a row is in at positive place `start`, or, from the number of positive places on, in the gap of.
 
@@ -366,7 +366,7 @@ def search(
 
 
 @nb.njit(BOUND(PROGRAM, STACKS, s.integer), cache=True, forceinline=True)
-def nothing_bound(program: Program, stacks: Stacks, width: int) -> Bound:
+def nothing_bound(program: SearchProgram, stacks: Stacks, width: int) -> Bound:
     """Room for what a search binds."""
     n = len(program.positive)
     return Bound(

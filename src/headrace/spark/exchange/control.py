@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import DataStreamReader
 
-    from headrace.spark.plan import Layout
+    from headrace.spark.plan import Labels
 
 TICKS = "RateStream"  # as the progress of a query calls the source of the time
 
@@ -41,7 +41,7 @@ def only_time_passed(progress: Any) -> bool:
     return all(s["startOffset"] == s["endOffset"] for s in sources)
 
 
-def control_frame(spark: SparkSession, checkpoint: str, layout: Layout, *, tick: bool, named: bool) -> DataFrame:
+def control_frame(spark: SparkSession, checkpoint: str, layout: Labels, *, tick: bool, named: bool) -> DataFrame:
     """Commands for every bucket, and the time once a second where silence matters. Sources are named all or none."""
 
     def reader(name: str) -> DataStreamReader:

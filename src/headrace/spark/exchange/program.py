@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from headrace.program.stage import Stage
-from headrace.spark.exchange.onward import Onward
+from headrace.spark.exchange.levels import NextLevel
 from headrace.spark.exchange.slots import Slots
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class LevelProgram:
     """What a worker must know to process the buckets of one level of a query. Travels from the driver, pickled."""
 
     stages: tuple[Stage, ...]
     buckets: dict[int, tuple[int, int]]  # label -> (stage, bucket), of the stages of this level
     slots: Slots
     rejected_label: int
-    onward: Onward | None = None  # None: this is the last level
+    onward: NextLevel | None = None  # None: this is the last level
     passing: tuple[int, ...] = ()  # labels of results that earlier levels have for the sinks
     tables: dict[int, list[tuple[str, bytes]]] = field(default_factory=dict)  # label -> what is there before the first batch

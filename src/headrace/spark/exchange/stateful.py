@@ -16,7 +16,7 @@ from headrace.changes.keys import Keys, to_arrow
 from headrace.errors import StateError
 from headrace.exchange.heads import NumbersHead, RejectedHead, ResultHead, read_head
 from headrace.exchange.host import Host, Memory, deliver
-from headrace.spark.exchange.onward import Columns, wide_frame
+from headrace.spark.exchange.levels import Columns, wide_frame
 from headrace.spark.exchange.slots import METRICS_ROW
 from headrace.spark.progress import METRICS
 from headrace.spark.sources.rejects import REJECTED
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from headrace.program.stage import Stage
     from headrace.runtime.clock import Header
     from headrace.runtime.processor import Result, TaskProcessor
-    from headrace.spark.exchange.program import Program
+    from headrace.spark.exchange.program import LevelProgram
 
 
 @lru_cache(maxsize=1)
@@ -111,7 +111,7 @@ def buckets_of(run: str, program: bytes) -> Buckets:
 class Buckets:
     """The buckets of one query that this worker is given, one after the other."""
 
-    def __init__(self, run: str, program: Program) -> None:
+    def __init__(self, run: str, program: LevelProgram) -> None:
         """`run` tells the queries of a session apart."""
         self.slots, self.rejected_label = program.slots, program.rejected_label
         self.types, self.queries = program.slots.types, {name: i for i, name in enumerate(program.slots.queries)}

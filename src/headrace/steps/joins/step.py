@@ -19,7 +19,7 @@ from headrace.changes.changes import Changes
 from headrace.changes.keys import CLOCK_PLACE, SOURCE_BITS, Keys
 from headrace.changes.rows import batch_of
 from headrace.kernels.codes import NULL
-from headrace.state.kept import Kept
+from headrace.state.final_rows import FinalRows
 from headrace.state.parts import HeadPart
 from headrace.steps.joins.index import JoinIndex, Linked
 from headrace.steps.reached import Reached, reached
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from headrace.state.open_rows import OpenRows
     from headrace.state.parts import KeyPart, PageStore, State
     from headrace.state.rows import Rows
-    from headrace.steps.step import Parts, Results, Standing, Times, Turn
+    from headrace.steps.step import Results, Standing, StepParts, Times, Turn
 
 _BELOW_CLOCK = np.int64(CLOCK_PLACE - 1)
 
@@ -103,12 +103,14 @@ class JoinStep:
 
     keeps_open = True
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: StepParts) -> None:
         """Empty."""
         self.stage: JoinStage = parts.stage
         self.join, self.layout, self.tables = self.stage.program, parts.layout, parts.tables
         self.index = JoinIndex(self.join.windows)
-        self.kept = tuple(Kept(parts.layout, parts.store, parts.cache, (parts.owner, s), parts.chunk_rows, s) for s in (0, 1))
+        self.kept = tuple(
+            FinalRows(parts.layout, parts.store, parts.cache, (parts.owner, s), parts.chunk_rows, s) for s in (0, 1)
+        )
         self.eager = [o for o in self.join.shown if o.emit.early or self._hurries(o)]
         self.patient = [o for o in self.join.shown if o not in self.eager]
         self.outer = any(self.join.preserved)
@@ -204,7 +206,7 @@ class JoinStep:
         return early.append(late.of_events(asked))
 
     def _pass(self, rows: Open, start: int, stop: int, ask: np.ndarray, times: tuple[int, int]) -> Found:
-        """Link rows of the zone, look, and unlink them."""
+        """Link open rows, look, and unlink them."""
         some = rows.linked.slice(start, stop)
         self.index.grow(some.side, self.tables[self.join.key].capacity)
         met = [side.met.copy() for side in self.index] if self.outer else []
@@ -216,12 +218,12 @@ class JoinStep:
             side.met = flags
         return found
 
-    def _pairs(self, zone: Open, start: int, event: np.ndarray, partner: np.ndarray) -> Found:
+    def _pairs(self, open_: Open, start: int, event: np.ndarray, partner: np.ndarray) -> Found:
         """Pairs as joined rows."""
         if not len(event):
             return Found.none()
-        right = zone.linked.side[start:][event].astype(np.bool_)
-        own = zone.numbers(start)[event]
+        right = open_.linked.side[start:][event].astype(np.bool_)
+        own = open_.numbers(start)[event]
         return Found(np.where(right, partner, own), np.where(right, own, partner), event + start)
 
     def _alone(self, start: int, stop: int) -> Found:
@@ -237,45 +239,45 @@ class JoinStep:
 
     # ---- what leaves ----------------------------------------------------------------------------------------------
 
-    def _changes(self, output: JoinOutput, found: Found, zone: Open, sign: int) -> Results:
+    def _changes(self, output: JoinOutput, found: Found, open_: Open, sign: int) -> Results:
         if not len(found):
             return []
-        columns = [self._values(output, side, number, zone) for side, number in enumerate((found.left, found.right))]
+        columns = [self._values(output, side, number, open_) for side, number in enumerate((found.left, found.right))]
         batch = batch_of([columns[c.side][c.name] for c in output.columns], [c.name for c in output.columns], len(found))
-        return [(output.query, Changes.of(sign, self._keys(found, zone), batch))]
+        return [(output.query, Changes.of(sign, self._keys(found, open_), batch))]
 
-    def _keys(self, found: Found, zone: Open) -> Keys:
+    def _keys(self, found: Found, open_: Open) -> Keys:
         """A pair stands where its later row stands, one for each of the others; what the clock made, where the row came from."""
         pair, alone = np.flatnonzero(found.event >= 0), np.flatnonzero(found.event < 0)
         event = found.event[pair]
-        right = zone.linked.side[event].astype(np.bool_)
+        right = open_.linked.side[event].astype(np.bool_)
         partner = np.where(right, found.left[pair], found.right[pair])
-        parts, places = [zone.rows.keys.take(event).under(self._of_rows(~right, partner, zone).whole())], [pair]
+        parts, places = [open_.rows.keys.take(event).under(self._of_rows(~right, partner, open_).whole())], [pair]
         if len(alone):
             right = found.left[alone] < 0
-            own = self._of_rows(right, np.where(right, found.right[alone], found.left[alone]), zone)
+            own = self._of_rows(right, np.where(right, found.right[alone], found.left[alone]), open_)
             leaves = own.ts + self.index.windows[[1, 4]][right.astype(np.int64)]
             parts.append(Keys(leaves, own.high | CLOCK_PLACE, own.low, own.sub))
             places.append(alone)
         return Keys.concat(parts).take(np.argsort(np.concatenate(places)))
 
-    def _of_rows(self, right: np.ndarray, number: np.ndarray, zone: Open) -> Keys:
+    def _of_rows(self, right: np.ndarray, number: np.ndarray, open_: Open) -> Keys:
         """The keys of rows by side and number."""
         parts, places = [], []
         for side, kept in enumerate(self.kept):
             mine = np.flatnonzero(right == bool(side))
-            near = number[mine] >= zone.first[side]
-            open_ = zone.of_side[side][number[mine[near]] - zone.first[side]]
-            parts += [zone.rows.keys.take(open_), kept.keys(number[mine[~near]])]
+            near = number[mine] >= open_.first[side]
+            here = open_.of_side[side][number[mine[near]] - open_.first[side]]
+            parts += [open_.rows.keys.take(here), kept.keys(number[mine[~near]])]
             places += [mine[near], mine[~near]]
         return Keys.concat(parts).take(np.argsort(np.concatenate(places)))
 
-    def _values(self, output: JoinOutput, side: int, number: np.ndarray, zone: Open) -> dict[str, pa.Array]:
+    def _values(self, output: JoinOutput, side: int, number: np.ndarray, open_: Open) -> dict[str, pa.Array]:
         """The columns of one side, for these rows."""
         shown = [c for c in output.columns if c.side == side]
         wanted = sorted({w for c in shown for w in (*self.layout.values[c.vector], self._code(c.vector))})
         there = np.flatnonzero(number >= 0)
-        own = self.kept[side].gather(number[there], wanted, zone.rows, zone.of_side[side])
+        own = self.kept[side].gather(number[there], wanted, open_.rows, open_.of_side[side])
         out = {}
         for column in shown:
             words, valid = np.zeros(len(number), np.int64), np.zeros(len(number), np.bool_)

@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from headrace.errors import QueryError
 from headrace.kernels.keys.hashing import hash_columns
-from headrace.kernels.patterns import frames, stacks
 from headrace.kernels.patterns import members as groups
 from headrace.kernels.patterns import sequences as kernel
+from headrace.kernels.patterns import spilled as frames
+from headrace.kernels.patterns import stacks
 from headrace.kernels.patterns.arriving import change
 from headrace.plan.time import START_OF_TIME
 from headrace.program.patterns import ANY_ROW
@@ -142,7 +143,7 @@ class Search:
         table = np.zeros((len(negations), kernel.N_PROBE + room), np.int64)
         for g, negation in enumerate(negations):
             table[g, : len(negation)] = negation
-        self.program = kernel.Program(
+        self.program = kernel.SearchProgram(
             steps, np.array([len(some) for some in starts], np.int64), table, len(spec.negations),
             np.array(spec.positive, np.int64), *self._words(), spec.within, self._marked(), self._slope(),
         )  # fmt: skip

@@ -2,7 +2,7 @@
 
 Events are linked as they come, late ones where they belong (events.py), so a batch costs what it changes: a positive event
 finds the sequences that it is part of, a negated one those that it lies in. Final events are kept in the reservoir, open ones in
-the zone of the processor; what is linked is built again from both. Where memory has a bound, the oldest final events are only in
+the open rows; what is linked is built again from both. Where memory has a bound, the oldest final events are only in
 the reservoir (frames).
 """
 
@@ -18,15 +18,15 @@ from headrace.kernels.codes import NULL
 from headrace.kernels.keys.sortable import SIGN
 from headrace.kernels.patterns import stacks
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
-from headrace.state.kept import Kept
+from headrace.state.final_rows import FinalRows
 from headrace.state.parts import HeadPart
 from headrace.state.reservoir import ChunkCache
 from headrace.steps.patterns.events import NO_WORD, Events
-from headrace.steps.patterns.frames import Frames, as_id
 from headrace.steps.patterns.grouping import Grouping
-from headrace.steps.patterns.holding import Held, Ready, watches
+from headrace.steps.patterns.pending import Held, Ready, watches
+from headrace.steps.patterns.results import ResultRows
 from headrace.steps.patterns.search import search_of
-from headrace.steps.patterns.showing import Showing
+from headrace.steps.patterns.spilled import Frames, as_id
 from headrace.steps.patterns.waiting import NEVER, Waiting, waits_on
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from headrace.state.open_rows import OpenRows
     from headrace.state.parts import KeyPart, PageStore, State
     from headrace.state.rows import Rows
-    from headrace.steps.step import Parts, Results, Standing, Times, Turn
+    from headrace.steps.step import Results, Standing, StepParts, Times, Turn
 
 PATIENCE = 4  # events whose window is over are let go when one in so many is new; 0: always
 LONGER = 2  # and all that can go when one in so many is: looking at neighbours costs ten times as much
@@ -65,7 +65,7 @@ class PatternStep:
 
     keeps_open = True
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: StepParts) -> None:
         """Nothing has come."""
         self.stage: PatternStage = parts.stage
         self.spec, self.shown = self.stage.program.sequence, self.stage.program.shown
@@ -79,7 +79,7 @@ class PatternStep:
         self.waiting = Waiting(np.zeros(0, np.int64))
         self.number = np.zeros(0, np.int64)  # per event: that of its row in `kept`, -1 while it is open
         self.at = np.zeros(0, np.int64)  # per event of a batch: where its row is
-        self.open = np.zeros(0, np.int64)  # per row of the zone: its event; -1 if it was let go
+        self.open = np.zeros(0, np.int64)  # per open row: its event; -1 if it was let go
         self.watches = watches(self.spec)
         n = len(self.spec.positive)
         self.told = Held.none(n, 1)  # CHANGES: results that are told when the clock is past the end of their window
@@ -91,11 +91,11 @@ class PatternStep:
         self._fresh = self._unseen = 0  # events that came since the first was done, and since the second
         self._furthest = START_OF_TIME  # the largest time that any source had shown before a batch
 
-    def _reservoir(self, parts: Parts) -> Kept:
+    def _reservoir(self, parts: StepParts) -> FinalRows:
         spill = self.spec.spill
         if spill is None:
-            return Kept(self.layout, parts.store, parts.cache, parts.owner, parts.chunk_rows, 0)
-        return Kept(self.layout, parts.store, ChunkCache(1), parts.owner, spill.frame, 0, largest=1)
+            return FinalRows(self.layout, parts.store, parts.cache, parts.owner, parts.chunk_rows, 0)
+        return FinalRows(self.layout, parts.store, ChunkCache(1), parts.owner, spill.frame, 0, largest=1)
 
     def final_before(self, times: Times) -> int:
         """What stands before the frontier; under K-slack, what has been taken."""
@@ -142,7 +142,7 @@ class PatternStep:
         signs = np.concatenate((np.full(len(gone), -1, np.int64), np.ones(len(chosen), np.int64)))
         found = self.search.change(self.events.state, rows, signs, self.frames.outside)
         made, unmade, stayed = consolidate(*self.frames.complete(self.events, *found, rows, signs))
-        out = self._out(made, unmade, stayed, Showing(self, new, places, old, removed, chosen, gone), passed)
+        out = self._out(made, unmade, stayed, ResultRows(self, new, places, old, removed, chosen, gone), passed)
         self.open = places
         self.events.free(gone)
         return out
@@ -211,7 +211,7 @@ class PatternStep:
         both = self.events.keys(ids[~outside]).append(self.kept.keys(as_id(ids[outside])))
         return both.take(np.argsort(np.concatenate((np.flatnonzero(~outside), np.flatnonzero(outside)))))
 
-    def _out(self, made: np.ndarray, unmade: np.ndarray, stayed: np.ndarray, showing: Showing, passed: Passed) -> Results:
+    def _out(self, made: np.ndarray, unmade: np.ndarray, stayed: np.ndarray, showing: ResultRows, passed: Passed) -> Results:
         out: Results = []
         if self.early:
             take_back, say = self._changed(made, unmade, passed)
@@ -362,7 +362,7 @@ class PatternStep:
 
     def restored(self, open_: OpenRows, pages: PageStore) -> None:
         """Link all events anew, those of the reservoir and the open ones."""
-        state, zone, self._loaded = self._loaded, open_.rows, {}
+        state, rows, self._loaded = self._loaded, open_.rows, {}
         fresh, self.frames.stop, self._furthest = (state.pop(name) for name in ("fresh", "stop", "furthest"))
         self.waiting = Waiting(state.pop("since"))
         parts = {name: (state.pop(name), state.pop(f"{name}_until")) for name in ("told", "final")}
@@ -370,16 +370,16 @@ class PatternStep:
         self.kept.load(state)
         first = max(self.kept.oldest, self.frames.stop)
         kept = self.kept.rows(first)
-        wanted = np.ones(len(kept) + len(zone), np.uint8) if flags is None else np.unpackbits(flags, count=len(kept) + len(zone))
+        wanted = np.ones(len(kept) + len(rows), np.uint8) if flags is None else np.unpackbits(flags, count=len(kept) + len(rows))
         there = np.flatnonzero(wanted[: len(kept)])
         events = np.full(len(kept), -1, np.int64)
         events[there] = self._add(kept, there)
         self.events.link(events[there])  # before more are added: making room links all that are there again
         self.number[events[there]] = first + there
-        self.open = np.full(len(zone), -1, np.int64)
+        self.open = np.full(len(rows), -1, np.int64)
         if self.spec.slack is None:
             there = np.flatnonzero(wanted[len(kept) :])
-            self.open[there] = self._add(zone, there)
+            self.open[there] = self._add(rows, there)
             self.events.link(self.open[there])
         events = np.concatenate((as_id(np.arange(self.kept.oldest, first)), events, self.open))
         self._fresh, self._unseen = 0, fresh

@@ -23,7 +23,7 @@ NEVER = END_OF_TIME  # when an event that does not wait began to
 
 @dataclass(slots=True)
 class Waiting:
-    """Per row of the zone: how far time was when it began to wait."""
+    """Per open row: how far time was when it began to wait."""
 
     since: np.ndarray
 
@@ -32,7 +32,7 @@ class Waiting:
         return int((self.since != NEVER).sum())
 
     def moved(self, removed: np.ndarray, is_new: np.ndarray) -> np.ndarray:
-        """The same for the zone as it is now."""
+        """The same for the open rows as it is now."""
         out = np.full(len(is_new), NEVER, np.int64)
         out[~is_new] = self.since[~removed]
         return out

@@ -14,13 +14,13 @@ from headrace.plan.time import START_OF_TIME
 from headrace.plan.windows import DeltaWindow, SessionWindow
 from headrace.program.stage import TableRole
 from headrace.scalars.compiled import Slot, compile_expression
-from headrace.steps.windows.lives import Lives
+from headrace.steps.windows.lifetimes import Lifetimes
 
 if TYPE_CHECKING:
     from headrace.changes.keys import Keys
     from headrace.program.windows import WindowStage
     from headrace.scalars.compiled import Compiled
-    from headrace.state.reservoir import Run
+    from headrace.state.reservoir import RowRange
     from headrace.state.rows import Layout, Rows
     from headrace.state.tables import Tables
     from headrace.steps.windows.looks import Ask, Looks
@@ -29,8 +29,8 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(slots=True)
-class Deltas(Lives):
-    """Lives that end by a distance. Per key, the first row of the life that goes on, and its number."""
+class Deltas(Lifetimes):
+    """Lifetimes that end by a distance. Per key, the first row of the life that goes on, and its number."""
 
     layout: Layout | None = None
     compiled: Compiled | None = None
@@ -43,7 +43,7 @@ class Deltas(Lives):
 
     def grow(self) -> None:
         """Make room for keys and lives."""
-        Lives.grow(self)
+        Lifetimes.grow(self)
         more = self.tables[self.base].capacity
         self.first, self.nulls, self.life = grown(self.first, more), grown(self.nulls, more), grown(self.life, more)
         if len(self.current) < more:
@@ -100,7 +100,7 @@ class Deltas(Lives):
         """Keys are kept: their windows do not end by time."""
         return np.zeros(self.tables[self.base].count, np.bool_)
 
-    def closed(self, rows: Run, places: Keys, ask: Ask, end: int | None) -> Looks:
+    def closed(self, rows: RowRange, places: Keys, ask: Ask, end: int | None) -> Looks:
         """The lives that rows end, each told at the place of that row; at the end of the input, those that go on."""
         keys, lives = rows.columns[self.base], rows.columns[self.index].astype(np.int64)
         before = self.current.copy()
@@ -127,7 +127,7 @@ class Deltas(Lives):
 
     def dump(self, table: int, start: int, stop: int) -> dict[str, Any]:
         """What belongs to a range of numbers of one of the tables."""
-        out = Lives.dump(self, table, start, stop)
+        out = Lifetimes.dump(self, table, start, stop)
         if table == self.base:
             out |= {f"first{i}": self.first[start:stop, i].copy() for i in range(len(self.columns))}
             out |= {f"null{i}": self.nulls[start:stop, i].astype(np.uint8) for i in range(len(self.columns))}
@@ -136,16 +136,16 @@ class Deltas(Lives):
 
     def load(self, table: int, start: int, stop: int, page: dict[str, Any]) -> None:
         """Put it back."""
-        Lives.load(self, table, start, stop, page)
+        Lifetimes.load(self, table, start, stop, page)
         if table == self.base:
             for i in range(len(self.columns)):
                 self.first[start:stop, i], self.nulls[start:stop, i] = page[f"first{i}"], page[f"null{i}"] != 0
             self.life[start:stop], self.current[start:stop] = page["name"], page["current"]
 
 
-def lives_of(stage: WindowStage, tables: Tables, layout: Layout) -> list[Lives]:
+def lives_of(stage: WindowStage, tables: Tables, layout: Layout) -> list[Lifetimes]:
     """What numbers the lives of every table that has them."""
-    out: list[Lives] = []
+    out: list[Lifetimes] = []
     for i, table in enumerate(stage.tables):
         if table.role is not TableRole.LIFE:
             continue
@@ -167,7 +167,7 @@ def lives_of(stage: WindowStage, tables: Tables, layout: Layout) -> list[Lives]:
                 out.append(Deltas(*parts, 0, *arrays, layout, compiled, limit, vectors, *first))  # type: ignore[call-arg]
             case None:
                 assert stage.keeps_for is not None
-                out.append(Lives(*parts, stage.keeps_for, *arrays))  # type: ignore[call-arg]
+                out.append(Lifetimes(*parts, stage.keeps_for, *arrays))  # type: ignore[call-arg]
             case SessionWindow(gap=gap):
-                out.append(Lives(*parts, gap, *arrays))  # type: ignore[call-arg]
+                out.append(Lifetimes(*parts, gap, *arrays))  # type: ignore[call-arg]
     return out

@@ -30,7 +30,7 @@ from headrace.plan.windows import (
 )
 from headrace.program.aggregates import Tally, TallyKind
 from headrace.program.windows import Report, WindowStage
-from headrace.state.reservoir import Reservoir, Run, join
+from headrace.state.reservoir import Reservoir, RowRange, join
 from headrace.steps.windows.fields import FieldState, Positions
 from headrace.steps.windows.looking import find_looks
 from headrace.steps.windows.looks import Ask, Looks, Reads
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from headrace.aggregates.tally import Reading, TallyState
     from headrace.state.rows import Layout
     from headrace.state.tables import Tables
-    from headrace.steps.windows.lives import Lives
+    from headrace.steps.windows.lifetimes import Lifetimes
 
 
 Asks = Sequence[Sequence[Ask]]  # per report
@@ -62,7 +62,7 @@ class Seen:
     looks: list[Looks]
     at_looks: list[dict[int, Reading]]  # per report, by tally
     moved: list[dict[int, Looks]] = field(default_factory=list)  # per report: its looks as other windows see them
-    left: Run | None = None  # rows that hold their keys no longer
+    left: RowRange | None = None  # rows that hold their keys no longer
 
     @staticmethod
     def nothing(tallies: int, reports: int) -> Seen:
@@ -101,16 +101,21 @@ class Evaluator:
             if isinstance(w.window, RowsWindow) and w.partitions is not None
         }
         self.stores_rows = stage.program.stores_rows
+        self._nothing = Seen.nothing(len(self.tallies), len(stage.program.reports))
+        self._room: list[int] = []  # for how many keys of each table there is room
         self.numbered = 0  # rows that have become final, where no reservoir counts them
         vectors = {w.field for w in stage.program.windows} | {r.field for r in stage.program.reports}
         self.fields = {v: FieldState.of(layout, v) for v in vectors if v is not None}
         self.owners = {_owner(stage, r): np.zeros(0, np.int32) for r in stage.program.reports if r.partition is not None}
-        self.places = (0, Keys.none())  # where looks need them: the number of the first row of the zone, and the keys of all
-        self.lives: dict[int, Lives] = {}  # by their table
+        self.places = (0, Keys.none())  # where looks need them: the number of the first open row, and the keys of all
+        self.lives: dict[int, Lifetimes] = {}  # by their table
         self.ended: set[int] = set()  # windows that end at one time, which has passed
 
     def grow(self) -> None:
         """Make room for the keys that have come."""
+        if self._room == (capacities := self.tables.capacities):
+            return
+        self._room = capacities
         for spec, tally in zip(self.stage.program.tallies, self.tallies, strict=True):
             tally.grow(self.tables[spec.group].capacity)
             if isinstance(tally, DistinctTally):
@@ -127,8 +132,8 @@ class Evaluator:
         for (group, partition), owner in self.owners.items():
             owner[columns[group]] = columns[partition]
 
-    def keys_of(self, rows: Run) -> Keys:
-        """The order keys of rows of the zone."""
+    def keys_of(self, rows: RowRange) -> Keys:
+        """The order keys of open rows."""
         first, keys = self.places
         return keys.slice(rows.first - first, rows.first - first + len(rows.ts))
 
@@ -138,19 +143,19 @@ class Evaluator:
         return self.reservoir.count if self.stores_rows else self.numbered
 
     def permanent(
-        self, zone: Run, final: int, events: np.ndarray, drain: int | None, asks: Asks = (), end: int | None = None
+        self, open_: RowRange, final: int, events: np.ndarray, drain: int | None, asks: Asks = (), end: int | None = None
     ) -> Seen:
-        """Move the state over the first `final` rows of the zone, and on to the time `drain` where it is given.
+        """Move the state over the first `final` open rows, and on to the time `drain` where it is given.
 
         `end`: the input has ended, and this is how far time was before.
         """
-        rows = Run(zone.first, zone.ts[:final], [c[:final] for c in zone.columns])
+        rows = RowRange(open_.first, open_.ts[:final], [c[:final] for c in open_.columns])
         # At the end of the input a row beyond AHEAD may be final that lies after the time the clock had.
         bounds = [*([] if drain is None else [drain]), *([int(rows.ts[-1])] if final else [])]
         bound = max(bounds, default=None)
-        edges = {} if bound is None else self._read_edges(zone, bound)
-        moves = self._moves(zone, rows, edges, commit=True, ended=end is not None)
-        seen = self._seen(zone, rows, edges, asks, moves, end)
+        edges = {} if bound is None else self._read_edges(open_, bound)
+        moves = self._moves(open_, rows, edges, commit=True, ended=end is not None)
+        seen = self._seen(open_, rows, edges, asks, moves, end)
         self._run(moves, rows, events, seen)
         for slices in self.slices:
             slices.enter(rows)
@@ -171,30 +176,30 @@ class Evaluator:
         seen.left = edges.get(self.offsets[-1]) if self.offsets else self._left_field(moves)
         return seen
 
-    def _left_field(self, moves: list[Moves | None]) -> Run | None:
+    def _left_field(self, moves: list[Moves | None]) -> RowRange | None:
         """The rows that have left for good, where a field alone decides on that."""
         move = moves[0] if len(moves) == 1 and isinstance(self.stage.program.windows[0].window, FieldWindow) else None
         if move is None:
             return None
         self.tables.touch(move.leave)
-        return Run(0, move.leave_row, move.leave)
+        return RowRange(0, move.leave_row, move.leave)
 
-    def temporary(self, zone: Run, start: int, events: np.ndarray, asks: Asks = ()) -> Seen:
-        """Read the given events among the rows of the zone from `start` on, and leave the state as it was."""
+    def temporary(self, open_: RowRange, start: int, events: np.ndarray, asks: Asks = ()) -> Seen:
+        """Read the given events among the open rows from `start` on, and leave the state as it was."""
         kinds = [(r.by_rows, a.stop) for r, ask in zip(self.stage.program.reports, asks, strict=False) for a in ask]
         stop = max((stop for by_rows, stop in kinds if not by_rows), default=START_OF_TIME)
         upto = max((stop for by_rows, stop in kinds if by_rows), default=0)
         if len(events) == 0 and stop == START_OF_TIME and upto == 0:
-            return Seen.nothing(len(self.tallies), len(self.stage.program.reports))
-        rows = Run(zone.first + start, zone.ts[start:], [c[start:] for c in zone.columns])
+            return self._nothing
+        rows = RowRange(open_.first + start, open_.ts[start:], [c[start:] for c in open_.columns])
         last = int(rows.ts.searchsorted(stop)) if stop > START_OF_TIME else 0
         last = max(last, int(events[-1]) + 1 if len(events) else 0, upto - rows.first)
         if self.stage.program.has_peers and last:
             last = int(rows.ts.searchsorted(rows.ts[last - 1], side="right"))
-        rows = Run(rows.first, rows.ts[:last], [c[:last] for c in rows.columns])
-        edges = self._read_edges(zone, max(stop, int(rows.ts[-1]) if last else START_OF_TIME))
-        moves = self._moves(zone, rows, edges, commit=False)
-        seen = self._seen(zone, rows, edges, asks, moves)
+        rows = RowRange(rows.first, rows.ts[:last], [c[:last] for c in rows.columns])
+        edges = self._read_edges(open_, max(stop, int(rows.ts[-1]) if last else START_OF_TIME))
+        moves = self._moves(open_, rows, edges, commit=False)
+        seen = self._seen(open_, rows, edges, asks, moves)
         self._run_and_undo(moves, rows, events, seen)
         for slices in self.slices:
             count = slices.count
@@ -204,10 +209,16 @@ class Evaluator:
         return seen
 
     def _seen(
-        self, zone: Run, rows: Run, edges: dict[int, Run], asks: Asks, moves: list[Moves | None], end: int | None = None
+        self,
+        open_: RowRange,
+        rows: RowRange,
+        edges: dict[int, RowRange],
+        asks: Asks,
+        moves: list[Moves | None],
+        end: int | None = None,
     ) -> Seen:
         """What reports look at, before any row moves."""
-        looks, moved = find_looks(self, zone, rows, edges, asks, moves, end)
+        looks, moved = find_looks(self, open_, rows, edges, asks, moves, end)
         return Seen([], looks, [{} for _ in looks], moved)
 
     def _look_at(self, slices: Slices, asks: Asks, seen: Seen) -> None:
@@ -226,28 +237,30 @@ class Evaluator:
                 mine[i] = own
         return Reads.of(moves, keys, mine) if mine else None
 
-    def _read_edges(self, zone: Run, bound: int) -> dict[int, Run]:
+    def _read_edges(self, open_: RowRange, bound: int) -> dict[int, RowRange]:
         """For every edge, the rows that pass it when time moves on to `bound`."""
-        return {offset: self.until(row, bound - offset, zone) for offset, row in self.edges.items()}
+        return {offset: self.until(row, bound - offset, open_) for offset, row in self.edges.items()}
 
-    def until(self, row: int, bound: int, zone: Run) -> Run:
-        """Rows from number `row` on, of the reservoir and then of the zone, as long as their time is at most `bound`."""
+    def until(self, row: int, bound: int, open_: RowRange) -> RowRange:
+        """Rows from number `row` on, of the reservoir and then of the open rows, as long as their time is at most `bound`."""
         runs = self.reservoir.until(row, bound) if row < self.reservoir.count else []
         at = runs[-1].first + len(runs[-1].ts) if runs else row
-        start, stop = at - zone.first, int(zone.ts.searchsorted(bound, side="right"))
+        start, stop = at - open_.first, int(open_.ts.searchsorted(bound, side="right"))
         if start >= 0 and stop > start:
-            runs.append(Run(at, zone.ts[start:stop], [c[start:stop] for c in zone.columns]))
+            runs.append(RowRange(at, open_.ts[start:stop], [c[start:stop] for c in open_.columns]))
         return join(runs, row, self.layout)
 
-    def _between(self, row: int, stop: int, zone: Run) -> Run:
+    def _between(self, row: int, stop: int, open_: RowRange) -> RowRange:
         runs = self.reservoir.between(row, stop)
-        at = max(row, zone.first)
+        at = max(row, open_.first)
         if stop > at:
-            a, b = at - zone.first, stop - zone.first
-            runs.append(Run(at, zone.ts[a:b], [c[a:b] for c in zone.columns]))
+            a, b = at - open_.first, stop - open_.first
+            runs.append(RowRange(at, open_.ts[a:b], [c[a:b] for c in open_.columns]))
         return join(runs, row, self.layout)
 
-    def _moves(self, zone: Run, rows: Run, edges: dict[int, Run], *, commit: bool, ended: bool = False) -> list[Moves | None]:
+    def _moves(
+        self, open_: RowRange, rows: RowRange, edges: dict[int, RowRange], *, commit: bool, ended: bool = False
+    ) -> list[Moves | None]:
         out: list[Moves | None] = []
         for i, program in enumerate(self.stage.program.windows):
             match program.window:
@@ -257,7 +270,7 @@ class Evaluator:
                     out.append(self.rings[i].moves(rows, commit=commit))
                 case RowsWindow(rows=size):
                     stop = rows.first + len(rows.ts) - size
-                    out.append(rows_moves(rows, self._between(max(0, rows.first - size), max(0, stop), zone), size))
+                    out.append(rows_moves(rows, self._between(max(0, rows.first - size), max(0, stop), open_), size))
                 case UnboundedWindow() as window:
                     out.append(unbounded_moves(window, rows))
                 case SpanWindow() as window:
@@ -268,7 +281,7 @@ class Evaluator:
                     assert program.field is not None, "the field is a vector"
                     field = self.fields[program.field]
                     on_to = self._end_of(i, field.positions(rows)) if ended else None
-                    out.append(field.moves(i, size, rows, lambda a, b: self._between(a, b, zone), on_to))
+                    out.append(field.moves(i, size, rows, lambda a, b: self._between(a, b, open_), on_to))
         return out
 
     def _end_of(self, window: int, positions: Positions) -> float | None:
@@ -279,7 +292,7 @@ class Evaluator:
                 return None if mark is None else mark * report.trigger.every
         return None
 
-    def _run(self, moves: list[Moves | None], rows: Run, events: np.ndarray, seen: Seen) -> None:
+    def _run(self, moves: list[Moves | None], rows: RowRange, events: np.ndarray, seen: Seen) -> None:
         found: list[Reading] = []
         same: dict[tuple[int, int], tuple[Moves, np.ndarray, Reads | None]] = {}  # tallies of one window and group see the same
         for i, (spec, tally) in enumerate(zip(self.stage.program.tallies, self.tallies, strict=True)):
@@ -297,7 +310,7 @@ class Evaluator:
         self, index: int, spec: Tally, tally: TallyState, moves: Moves, keys: np.ndarray, reads: Reads | None,
         found: list[Reading], seen: Seen,
     ) -> Reading:  # fmt: skip
-        """Run a tally. `found` has the raw readings of all before it, of which a sum needs the count beside it."""
+        """RowRange a tally. `found` has the raw readings of all before it, of which a sum needs the count beside it."""
         if reads is None:
             found.append(tally.run(moves, keys, self._count_beside(spec, found)))
             return found[-1]
@@ -307,7 +320,7 @@ class Evaluator:
             seen.at_looks[report][index] = _at(found[-1], part)
         return _at(found[-1], reads.events)
 
-    def _run_and_undo(self, moves: list[Moves | None], rows: Run, events: np.ndarray, seen: Seen) -> None:
+    def _run_and_undo(self, moves: list[Moves | None], rows: RowRange, events: np.ndarray, seen: Seen) -> None:
         found: list[Reading] = []
         undo: list[tuple[TallyState, Moves]] = []
         active_moves: dict[tuple[int, int], tuple[Moves, Reads | None]] = {}
@@ -348,7 +361,7 @@ class Evaluator:
         return readings[self._counts[spec.window, spec.group, spec.vector]]["value"]
 
     def settle(self, rows: int) -> None:
-        """The first `rows` rows of the zone are final: forget what no window can reach any more."""
+        """The first `rows` open rows are final: forget what no window can reach any more."""
         if not self.stores_rows:
             self.numbered += rows
             return

@@ -11,13 +11,13 @@ import numpy as np
 from headrace.aggregates.moves import Moves
 
 if TYPE_CHECKING:
-    from headrace.state.reservoir import Run
+    from headrace.state.reservoir import RowRange
     from headrace.state.rows import Layout
 
 NOWHERE = -(2**61)  # before any position
 STEP = 4096  # rows to read at once when looking for those that leave
 
-Read = Callable[[int, int], "Run"]
+Read = Callable[[int, int], "RowRange"]
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class FieldState:
         value = layout.values[vector][0]
         return FieldState(value, layout.codes[vector], layout.types[value])
 
-    def _running(self, run: Run, before: Any) -> np.ndarray:
+    def _running(self, run: RowRange, before: Any) -> np.ndarray:
         values = run.columns[self.value]
         lowest: np.ndarray = np.array([before], self.kind)
         there = np.abs(values) <= (2**53 if self.kind is np.float64 else 2**60)
@@ -75,11 +75,11 @@ class FieldState:
         known = np.where(there, values, lowest[0])
         return np.maximum.accumulate(np.concatenate((lowest, known)))[1:]
 
-    def positions(self, rows: Run) -> Positions:
+    def positions(self, rows: RowRange) -> Positions:
         """Of the rows of a pass, which begins at the frontier."""
         return Positions(self.position, self._running(rows, self.position))
 
-    def moves(self, window: int, size: float, rows: Run, read: Read, on_to: float | None) -> Moves:
+    def moves(self, window: int, size: float, rows: RowRange, read: Read, on_to: float | None) -> Moves:
         """Rows enter as they come, and leave when the position has moved on by `size`; at the end it moves on to `on_to`."""
         at = self.positions(rows).at
         now = at[-1] if len(at) else self.position
@@ -106,7 +106,7 @@ class FieldState:
         left = np.minimum(left, counted + rows.first - tail)  # before any position a row leaves as it enters, and none before
         return Moves(rows.columns, rows.numbers, counted, columns, numbers, left)
 
-    def settle(self, rows: Run) -> None:
+    def settle(self, rows: RowRange) -> None:
         """The rows of the last pass are final."""
         at = self.positions(rows).at
         for window, leaving in self.leaving.items():

@@ -11,19 +11,25 @@ from headrace.kernels.codes import NULL
 from headrace.kernels.windows import reports
 from headrace.plan.windows import EveryInstant, EveryTime, OnClose, RangeWindow, UntilWindow
 from headrace.steps.windows.deltas import Deltas
-from headrace.steps.windows.fires import Pass, came_then, fired, until
 from headrace.steps.windows.looks import Ask, Looks, look
+from headrace.steps.windows.triggers import Pass, came_then, fired, until
 from headrace.steps.windows.windows import until_moves
 
 if TYPE_CHECKING:
     from headrace.aggregates.moves import Moves
     from headrace.program.windows import Report
-    from headrace.state.reservoir import Run
+    from headrace.state.reservoir import RowRange
     from headrace.steps.windows.evaluate import Asks, Evaluator
 
 
 def find_looks(
-    ev: Evaluator, zone: Run, rows: Run, edges: dict[int, Run], asks: Asks, moves: list[Moves | None], end: int | None = None
+    ev: Evaluator,
+    open_: RowRange,
+    rows: RowRange,
+    edges: dict[int, RowRange],
+    asks: Asks,
+    moves: list[Moves | None],
+    end: int | None = None,
 ) -> tuple[list[Looks], list[dict[int, Looks]]]:
     """What reports look at, before any row moves; and the same looks as other windows see them that they read."""
     looks = [Looks.none() for _ in ev.stage.program.reports]
@@ -47,7 +53,7 @@ def find_looks(
             continue
         if isinstance(spec, UntilWindow) and isinstance(report.trigger, EveryTime):
             for part in ask:
-                looks[i] = looks[i].append(_until_now(ev, zone, window, spec, report, presence, rows, moves, part))
+                looks[i] = looks[i].append(_until_now(ev, open_, window, spec, report, presence, rows, moves, part))
             continue
         move = moves[window]
         for part in ask if move is not None else ():
@@ -63,7 +69,7 @@ def _beside(ev: Evaluator, report: Report) -> set[int]:
     return {ev.stage.program.tallies[t].window for t in tallies} - {ev.stage.program.tallies[report.presence].window}
 
 
-def _seen_by(ev: Evaluator, looks: Looks, window: int, rows: Run, edges: dict[int, Run]) -> Looks:
+def _seen_by(ev: Evaluator, looks: Looks, window: int, rows: RowRange, edges: dict[int, RowRange]) -> Looks:
     """The same looks at another window of time."""
     spec = ev.stage.program.windows[window].window
     assert isinstance(spec, RangeWindow)
@@ -74,13 +80,13 @@ def _seen_by(ev: Evaluator, looks: Looks, window: int, rows: Run, edges: dict[in
 
 
 def _until_now(
-    ev: Evaluator, zone: Run, window: int, spec: UntilWindow, report: Report, presence: CountTally, rows: Run,
+    ev: Evaluator, open_: RowRange, window: int, spec: UntilWindow, report: Report, presence: CountTally, rows: RowRange,
     moves: list[Moves | None], ask: Ask,
 ) -> Looks:  # fmt: skip
     """The windows that end at one time. Their rows leave as the windows become shorter, and are all gone then."""
     assert isinstance(report.trigger, EveryTime)
     last = int(rows.ts.searchsorted(spec.stop, side="right"))
-    gone = ev.until(ev.reservoir.oldest, spec.stop, zone)
+    gone = ev.until(ev.reservoir.oldest, spec.stop, open_)
     fires = until(spec, report.trigger.every, gone, ask, last)
     if fires is None:
         return Looks.none()
@@ -99,7 +105,7 @@ def _until_now(
     return found.take(np.flatnonzero(first[found.key] <= found.begin + report.trigger.every))
 
 
-def _closed(ev: Evaluator, report: Report, rows: Run, ask: Ask, end: int | None) -> Looks:
+def _closed(ev: Evaluator, report: Report, rows: RowRange, ask: Ask, end: int | None) -> Looks:
     """Windows that end by what comes, and have ended."""
     lives = ev.lives[ev.stage.program.tallies[report.presence].group]
     if not isinstance(lives, Deltas):
@@ -108,7 +114,7 @@ def _closed(ev: Evaluator, report: Report, rows: Run, ask: Ask, end: int | None)
 
 
 def _fired(
-    ev: Evaluator, number: int, report: Report, presence: CountTally, rows: Run, moves: Moves, ask: Ask, end: int | None
+    ev: Evaluator, number: int, report: Report, presence: CountTally, rows: RowRange, moves: Moves, ask: Ask, end: int | None
 ) -> Looks:
     """The looks of a report that the clock alone does not let happen."""
     counter = None if report.counter is None else ev.tallies[report.counter]

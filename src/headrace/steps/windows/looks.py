@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from headrace.aggregates.moves import Moves
     from headrace.aggregates.tally import CountTally
     from headrace.plan.windows import EveryTime
-    from headrace.state.reservoir import Run
+    from headrace.state.reservoir import RowRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,9 @@ def _both(a: Any, b: Any) -> Any:
     return a.append(b) if isinstance(a, Keys) else np.concatenate((a, b))
 
 
-def look(trigger: EveryTime, window: RangeWindow, presence: CountTally, rows: Run, edges: dict[int, Run], ask: Ask) -> Looks:
+def look(
+    trigger: EveryTime, window: RangeWindow, presence: CountTally, rows: RowRange, edges: dict[int, RowRange], ask: Ask
+) -> Looks:
     """The looks that are asked for, from where the presence tally stands, while rows move through the window."""
     enter = rows if window.lag == 0 else edges[window.lag]
     leave = edges[window.lag + window.size]

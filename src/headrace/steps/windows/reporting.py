@@ -126,7 +126,7 @@ class Reporting:
         return counts or isinstance(program.window, FieldWindow)
 
     def rows(self, first: int, final: int, rows: int) -> None:
-        """The rows of the zone: the number of the first, how many are final now, and how many there are."""
+        """The open rows: the number of the first, how many are final now, and how many there are."""
         self._first, self._final, self._rows = first, first + final, first + rows
 
     def final_asks(self) -> Asks:

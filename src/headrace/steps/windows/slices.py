@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from headrace.program.aggregates import Tally
     from headrace.program.windows import SharedSlices, WindowStage
     from headrace.state.parts import PageStore
-    from headrace.state.reservoir import Run
+    from headrace.state.reservoir import RowRange
     from headrace.state.rows import Layout
     from headrace.steps.windows.looks import Ask
 
@@ -111,7 +111,7 @@ class Slices:
 
     # ---- rows come --------------------------------------------------------------------------------------------------
 
-    def enter(self, rows: Run) -> Moves:
+    def enter(self, rows: RowRange) -> Moves:
         """Rows enter their cells, in the order of time. Gives what takes them back."""
         self._know(rows)
         code = self._presence.code(rows.columns)
@@ -139,7 +139,7 @@ class Slices:
             tally.run(moves, np.empty(0, np.int32), none)
         return moves
 
-    def _know(self, rows: Run) -> None:
+    def _know(self, rows: RowRange) -> None:
         """All rows of a group have its keys, so any of them can say them."""
         keys = rows.columns[self.group]
         for at, (words, codes) in zip(self._shown, self._keys, strict=True):

@@ -12,7 +12,7 @@ from headrace.aggregates.metrics import MetricColumn, metric_column, to_arrow
 from headrace.aggregates.tally import DistinctTally
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.state.parts import HeadPart, KeyPart
-from headrace.state.reservoir import Reservoir, Run
+from headrace.state.reservoir import Reservoir, RowRange
 from headrace.steps.reached import Reached
 from headrace.steps.shown import carried, show, wanted
 from headrace.steps.windows import corrections
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from headrace.program.windows import WindowStage
     from headrace.state.open_rows import OpenRows
     from headrace.state.parts import PageStore, State
-    from headrace.steps.step import Parts, Results, Standing, Times, Turn
+    from headrace.steps.step import Results, Standing, StepParts, Times, Turn
     from headrace.steps.windows.evaluate import Asks, Seen
 
 NOTHING = MetricColumn(np.empty(0, np.int64), np.empty(0, np.bool_))
@@ -39,7 +39,7 @@ class WindowsStep:
 
     keeps_open = True
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: StepParts) -> None:
         """At the beginning of time."""
         stage: WindowStage = parts.stage
         self.stage, self.program, self.tables = stage, stage.program, parts.tables
@@ -73,7 +73,7 @@ class WindowsStep:
             self.evaluator.places = (first, old.rows.keys)
         asked = _union([p.old for p in plans])
         before = self._read_old(old, asked, reporting.note(old, new, turn.removed, turn.added) if reporting else ())
-        rows = Run(first, new.rows.ts, new.rows.columns)
+        rows = RowRange(first, new.rows.ts, new.rows.columns)
         if reporting:
             self.evaluator.places = (first, new.rows.keys)
             reporting.rows(first, final, len(new))
@@ -100,10 +100,10 @@ class WindowsStep:
 
     def _read_old(self, old: OpenRows, events: np.ndarray, asks: Asks) -> Seen:
         """What was said before about the events whose results may change."""
-        rows = Run(self.evaluator.next_row, old.rows.ts, old.rows.columns)
+        rows = RowRange(self.evaluator.next_row, old.rows.ts, old.rows.columns)
         return self.evaluator.temporary(rows, 0, events, asks)
 
-    def _move_on(self, turn: Turn, rows: Run, events: np.ndarray, reporting: Reporting | None) -> Seen:
+    def _move_on(self, turn: Turn, rows: RowRange, events: np.ndarray, reporting: Reporting | None) -> Seen:
         """Move over the rows that are final now, for good, and on with time."""
         times = turn.times
         # Rows may still come at the frontier itself, so what leaves only after it must stay.

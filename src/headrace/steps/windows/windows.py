@@ -16,24 +16,24 @@ from headrace.kernels.windows import rings
 from headrace.plan.windows import RangeWindow, RowsWindow, SpanWindow, UnboundedWindow, UntilWindow
 
 if TYPE_CHECKING:
-    from headrace.state.reservoir import Run
+    from headrace.state.reservoir import RowRange
 
 
 def _counting(n: int) -> np.ndarray:
     return np.arange(1, n + 1, dtype=np.int64)
 
 
-def _none(events: Run) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+def _none(events: RowRange) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
     empty = np.empty(0, np.int64)
     return [c[:0] for c in events.columns], empty, np.zeros(len(events.ts), np.int64)
 
 
-def _entered(events: Run, peers: bool) -> np.ndarray:
+def _entered(events: RowRange, peers: bool) -> np.ndarray:
     """How many rows have entered when each is evaluated: those up to it, or all of its time, which are then all there."""
     return events.ts.searchsorted(events.ts, side="right") if peers else _counting(len(events.ts))
 
 
-def range_moves(window: RangeWindow, events: Run, edges: dict[int, Run]) -> Moves:
+def range_moves(window: RangeWindow, events: RowRange, edges: dict[int, RowRange]) -> Moves:
     """`[RANGE size LAG lag]`: rows enter at distance lag and leave at distance lag + size."""
     if window.lag == 0:
         enter, enter_row, enter_end = events.columns, events.numbers, _entered(events, window.peers)
@@ -46,13 +46,13 @@ def range_moves(window: RangeWindow, events: Run, edges: dict[int, Run]) -> Move
     return Moves(enter, enter_row, enter_end, edge.columns, edge.numbers, leave_end)
 
 
-def rows_moves(events: Run, left: Run, size: int) -> Moves:
+def rows_moves(events: RowRange, left: RowRange, size: int) -> Moves:
     """`[ROWS n]`: when a row enters, the one n places before it leaves. `left` holds those."""
     leave_end = np.clip(events.numbers + 1 - size - left.first, 0, len(left.ts))
     return Moves(events.columns, events.numbers, _counting(len(events.ts)), left.columns, left.numbers, leave_end)
 
 
-def span_moves(window: SpanWindow, events: Run) -> Moves:
+def span_moves(window: SpanWindow, events: RowRange) -> Moves:
     """`[LANDMARK FROM ..]`, `[FIXED FROM .. TO ..]`: rows of that time enter and stay."""
     first = int(events.ts.searchsorted(window.start, side="right"))
     last = len(events.ts) if window.stop is None else int(events.ts.searchsorted(window.stop, side="right"))
@@ -62,7 +62,7 @@ def span_moves(window: SpanWindow, events: Run) -> Moves:
     return Moves(columns, events.numbers[first:last], enter_end, [c[:0] for c in events.columns], leave_row, leave_end)
 
 
-def until_moves(window: UntilWindow, events: Run, gone: Run | None) -> Moves:
+def until_moves(window: UntilWindow, events: RowRange, gone: RowRange | None) -> Moves:
     """`[LANDMARK TO ..]`: rows up to that time enter; once it has passed, all of them leave, the oldest first."""
     last = int(events.ts.searchsorted(window.stop, side="right"))
     enter_end = np.minimum(_counting(len(events.ts)), last)
@@ -72,7 +72,7 @@ def until_moves(window: UntilWindow, events: Run, gone: Run | None) -> Moves:
     return Moves([c[:last] for c in events.columns], events.numbers[:last], enter_end, left, leave_row, none)
 
 
-def unbounded_moves(window: UnboundedWindow, events: Run) -> Moves:
+def unbounded_moves(window: UnboundedWindow, events: RowRange) -> Moves:
     """`[UNBOUNDED]`: rows enter and stay."""
     leave, leave_row, leave_end = _none(events)
     return Moves(events.columns, events.numbers, _entered(events, window.peers), leave, leave_row, leave_end)
@@ -105,7 +105,7 @@ class Rings:
             self.rows = grown(self.rows, slots)
             self.columns = [grown(c, slots) for c in self.columns]
 
-    def moves(self, events: Run, *, commit: bool) -> Moves:
+    def moves(self, events: RowRange, *, commit: bool) -> Moves:
         """Rows enter; each pushes out the oldest of a full partition. Without `commit` nothing is remembered."""
         partition = events.columns[self.partitions]
         n, base = len(partition), len(self.owner)

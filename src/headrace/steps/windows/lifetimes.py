@@ -1,4 +1,4 @@
-"""Lives of keys: each has a number of its own, so a key that starts anew, under KEEP or in a new window, has empty tallies.
+"""Lifetimes of keys: each has a number of its own, so a key that starts anew, under KEEP or in a new window, has empty tallies.
 
 A life is named by its key and the time of its first row, so a late row that joins two lives, or begins one earlier, simply gives
 the open rows other numbers. When a life is over its number is forgotten with all that was kept for it.
@@ -20,7 +20,7 @@ from headrace.steps.windows.looks import Looks
 if TYPE_CHECKING:
     from headrace.aggregates.tally import TallyState
     from headrace.program.windows import WindowStage
-    from headrace.state.reservoir import Run
+    from headrace.state.reservoir import RowRange
     from headrace.state.rows import Rows
     from headrace.state.tables import Tables
     from headrace.steps.windows.looks import Ask
@@ -30,7 +30,7 @@ _SPREAD = (np.uint64(0x9FB21C651E98DF25), np.uint64(0xD6E8FEB86659FD93))
 
 
 @dataclass(slots=True)
-class Lives:
+class Lifetimes:
     """The lives of the keys of one table, and the numbers they have in another."""
 
     stage: WindowStage
@@ -100,7 +100,7 @@ class Lives:
         """Which keys can be forgotten once no row holds them."""
         return self.last[: self.tables[self.base].count] < frontier - self.keep
 
-    def looks(self, rows: Run, ask: Ask) -> Looks:
+    def looks(self, rows: RowRange, ask: Ask) -> Looks:
         """`[SESSION gap]`: lives that are over when the clock has passed their last row by so much."""
         last = self.seen.copy()
         at = np.zeros(len(last), np.int64)
@@ -122,12 +122,12 @@ class Lives:
     def purge(
         self,
         frontier: int,
-        zone: list[np.ndarray],
+        open_: list[np.ndarray],
         tallies: list[TallyState],
         rings: dict[int, Rings],
     ) -> None:
         """Forget the lives that are over, and keys that no row holds and that have none."""
-        over = self._unused(self.index, zone) & self.ended(frontier)
+        over = self._unused(self.index, open_) & self.ended(frontier)
         gone = np.flatnonzero(over).astype(np.int32)
         for spec, tally in zip(self.stage.program.tallies, tallies, strict=True):
             if spec.group == self.index:
@@ -138,7 +138,7 @@ class Lives:
         self._forget(self.index, gone)
         self.seen[gone] = START_OF_TIME
         for pair in self.pairs:
-            self._purge_pairs(pair, over, zone, tallies)
+            self._purge_pairs(pair, over, open_, tallies)
         base = self.tables[self.base]
         silent = base.live[: base.count] & (base.references[: base.count] == 0)
         silent &= self.silent(frontier)
@@ -146,9 +146,9 @@ class Lives:
         self._forget(self.base, keys)
         self.last[keys] = START_OF_TIME
 
-    def _purge_pairs(self, pair: int, over: np.ndarray, zone: list[np.ndarray], tallies: list[TallyState]) -> None:
+    def _purge_pairs(self, pair: int, over: np.ndarray, open_: list[np.ndarray], tallies: list[TallyState]) -> None:
         owners = self.owners[pair][: self.tables[pair].count]
-        lost = self._unused(pair, zone) & over[owners]
+        lost = self._unused(pair, open_) & over[owners]
         gone = np.flatnonzero(lost).astype(np.int32)
         for tally in tallies:
             if isinstance(tally, DistinctTally) and tally.pairs == pair:
@@ -160,10 +160,10 @@ class Lives:
         free = np.flatnonzero(names.live[: names.count] & (names.references[: names.count] == 0)).astype(np.int32)
         self._forget(base, free)
 
-    def _unused(self, table: int, zone: list[np.ndarray]) -> np.ndarray:
+    def _unused(self, table: int, open_: list[np.ndarray]) -> np.ndarray:
         numbers = self.tables[table]
         unused = numbers.live[: numbers.count].copy()
-        unused[zone[table]] = False
+        unused[open_[table]] = False
         return unused
 
     def _forget(self, table: int, numbers: np.ndarray) -> None:

@@ -18,7 +18,7 @@ from headrace.kernels.patterns.sequences import (
     PROGRAM,
     ROOT,
     START,
-    Program,
+    SearchProgram,
     bind,
     is_forbidden,
     nothing_bound,
@@ -29,7 +29,7 @@ from headrace.kernels.patterns.stacks import GRID, KEY, NONE, STACKS, Stacks
 
 @nb.njit(nb.types.Tuple((GRID, s.INTS))(CHECK, STACKS, PROGRAM, s.ints, GRID, GRID, s.integer), cache=True)
 def extend(
-    check: Any, stacks: Stacks, program: Program, words: np.ndarray, ends: np.ndarray, about: np.ndarray, reach: int
+    check: Any, stacks: Stacks, program: SearchProgram, words: np.ndarray, ends: np.ndarray, about: np.ndarray, reach: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Take ends of sequences further back, by the rows of a frame: what they become, and of which of them.
 
@@ -53,7 +53,7 @@ def extend(
 
 @nb.njit(s.FLAGS(CHECK, STACKS, PROGRAM, s.ints, GRID, s.ints, s.ints, s.ints), cache=True)
 def forbidden(
-    check: Any, stacks: Stacks, program: Program, words: np.ndarray, sequences: np.ndarray, moment: np.ndarray,
+    check: Any, stacks: Stacks, program: SearchProgram, words: np.ndarray, sequences: np.ndarray, moment: np.ndarray,
     chosen: np.ndarray, sign: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
     """Which sequences have a row of a negation in its gap, among those that are linked.

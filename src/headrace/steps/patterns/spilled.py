@@ -23,7 +23,7 @@ from headrace.steps.patterns.marks import Marks
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from headrace.state.kept import Kept
+    from headrace.state.final_rows import FinalRows
     from headrace.steps.patterns.events import Events
     from headrace.steps.patterns.search import Search
 
@@ -94,7 +94,7 @@ class Found:
 class Frames:
     """The rows of `kept` before row `stop`: sealed chunks, of which only the times are in memory."""
 
-    def __init__(self, search: Search, kept: Kept, lines_of: Callable[[int, int], np.ndarray]) -> None:
+    def __init__(self, search: Search, kept: FinalRows, lines_of: Callable[[int, int], np.ndarray]) -> None:
         """None yet; `lines_of` reads rows of `kept` by number."""
         self.search, self.kept, self.lines_of = search, kept, lines_of
         self.stop = 0

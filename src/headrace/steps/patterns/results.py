@@ -14,7 +14,7 @@ from headrace.changes.keys import joined
 from headrace.changes.rows import batch_of
 from headrace.kernels.codes import NULL
 from headrace.kernels.patterns import linking
-from headrace.steps.patterns.frames import as_id
+from headrace.steps.patterns.spilled import as_id
 
 if TYPE_CHECKING:
     from headrace.program.patterns import PatternOutput
@@ -26,12 +26,12 @@ Members = dict[int, tuple[np.ndarray, np.ndarray]]  # by place: where the events
 
 
 @dataclass(slots=True)
-class Showing:
-    """Where the values of events are in a batch: in the reservoir, in the zone, or in what was taken out of it."""
+class ResultRows:
+    """Where the values of events are in a batch: in the reservoir, in the open rows, or in what was taken out of it."""
 
     owner: PatternStep
     new: Rows
-    events: np.ndarray  # of the rows of the zone
+    events: np.ndarray  # of the open rows
     old: Rows
     removed: np.ndarray
     come: np.ndarray  # events
@@ -100,7 +100,7 @@ class Showing:
     # ---- values ---------------------------------------------------------------------------------------------------
 
     def _numbers(self, events: np.ndarray) -> np.ndarray:
-        """The numbers by which `kept` finds rows: those of the zone follow its own, then come those that were taken out."""
+        """The numbers by which `kept` finds rows: those of the open rows follow its own, then come those that were taken out."""
         owner = self.owner
         if len(owner.at) < len(owner.number):
             owner.at = np.full(len(owner.number), -1, np.int64)

@@ -43,7 +43,7 @@ class Feed:
 
 
 @dataclass(frozen=True, slots=True)
-class Onward:
+class NextLevel:
     """What leaves a level that is not the last."""
 
     feeds: tuple[Feed, ...]

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from headrace.aggregates.moves import Moves
     from headrace.aggregates.tally import CountTally
     from headrace.program.windows import Report, WindowStage
-    from headrace.state.reservoir import Run
+    from headrace.state.reservoir import RowRange
     from headrace.steps.windows.fields import Positions
     from headrace.steps.windows.looks import Ask
 
 
 @dataclass(slots=True)
-class Fires:
+class Firings:
     """Looks in the order in which they happen."""
 
     place: Keys
@@ -60,7 +60,7 @@ class Pass:
     """One pass over rows: what moves, and what is known of the rows besides their columns."""
 
     stage: WindowStage
-    rows: Run
+    rows: RowRange
     keys: Keys
     moves: Moves
     counter: CountTally | None  # of the rows of each partition
@@ -70,7 +70,7 @@ class Pass:
     end: int | None  # if the input ends: how far time was
 
 
-def fired(report: Report, pass_: Pass, ask: Ask) -> Fires:
+def fired(report: Report, pass_: Pass, ask: Ask) -> Firings:
     """All looks of a report that are asked for."""
     match report.trigger:
         case EveryRows():
@@ -97,7 +97,7 @@ def _parts(report: Report, pass_: Pass) -> tuple[np.ndarray, np.ndarray]:
     return part, out
 
 
-def _after_rows(report: Report, trigger: EveryRows, pass_: Pass, ask: Ask) -> Fires:
+def _after_rows(report: Report, trigger: EveryRows, pass_: Pass, ask: Ask) -> Firings:
     part, ordinal = _parts(report, pass_)
     chosen = ordinal % trigger.every == 0
     index = np.arange(len(part)) + pass_.rows.first
@@ -107,10 +107,10 @@ def _after_rows(report: Report, trigger: EveryRows, pass_: Pass, ask: Ask) -> Fi
     at = np.flatnonzero(chosen)
     moves = pass_.moves
     parts = part[at] if report.partition is not None else np.zeros(len(at), np.int32)
-    return Fires(pass_.keys.take(at), moves.enter_end[at], moves.leave_end[at], parts)
+    return Firings(pass_.keys.take(at), moves.enter_end[at], moves.leave_end[at], parts)
 
 
-def _before_rows(report: Report, trigger: EveryField, pass_: Pass, ask: Ask) -> Fires:
+def _before_rows(report: Report, trigger: EveryField, pass_: Pass, ask: Ask) -> Firings:
     """A position that passes multiples of `every` lets them be looked at, right before the row that brings it."""
     positions, rows = pass_.positions, pass_.rows
     assert positions is not None, "the field has positions"
@@ -134,7 +134,7 @@ def _before_rows(report: Report, trigger: EveryField, pass_: Pass, ask: Ask) -> 
         mark = np.append(mark, last)
     if size is not None and pass_.leaving is not None:
         left = pass_.leaving.searchsorted(mark * trigger.every - size, side="right")
-    return Fires(place, entered, left, np.zeros(len(place), np.int32), mark)
+    return Firings(place, entered, left, np.zeros(len(place), np.int32), mark)
 
 
 def _padded(ends: np.ndarray) -> np.ndarray:
@@ -142,7 +142,7 @@ def _padded(ends: np.ndarray) -> np.ndarray:
     return np.concatenate((np.zeros(1, np.int64), ends))
 
 
-def _at_times(report: Report, trigger: EveryTime, pass_: Pass, ask: Ask) -> Fires:
+def _at_times(report: Report, trigger: EveryTime, pass_: Pass, ask: Ask) -> Firings:
     """The clock looks at a window that does not empty by itself: from the first row on, and at the end up to the last."""
     rows = pass_.rows
     window = pass_.stage.program.windows[pass_.stage.program.tallies[report.presence].window].window
@@ -159,10 +159,10 @@ def _at_times(report: Report, trigger: EveryTime, pass_: Pass, ask: Ask) -> Fire
     times = np.arange(first, stop, trigger.every, dtype=np.int64) if first < stop else np.empty(0, np.int64)
     at = rows.ts.searchsorted(times, side="right")
     entered, left = _padded(pass_.moves.enter_end)[at], _padded(pass_.moves.leave_end)[at]
-    return Fires(Keys.of_clock(times), entered, left, np.zeros(len(times), np.int32))
+    return Firings(Keys.of_clock(times), entered, left, np.zeros(len(times), np.int32))
 
 
-def until(window: UntilWindow, every: int, gone: Run, ask: Ask, entered: int) -> Fires | None:
+def until(window: UntilWindow, every: int, gone: RowRange, ask: Ask, entered: int) -> Firings | None:
     """All windows that end when the time has come, and hold a row; `gone` are their rows. None: the time has not come."""
     if not ask.start <= window.stop < ask.stop or len(gone.ts) == 0:
         return None
@@ -170,13 +170,13 @@ def until(window: UntilWindow, every: int, gone: Run, ask: Ask, entered: int) ->
     longest, shortest = ((window.stop - int(ts)) // every + 1 for ts in (gone.ts[0], gone.ts[-1]))
     count = longest - shortest + 1
     starts = window.stop - every * np.arange(longest, shortest - 1, -1, dtype=np.int64)
-    return Fires(
+    return Firings(
         Keys.of_clock(np.full(count, window.stop, np.int64)), np.full(count, entered, np.int64),
         gone.ts.searchsorted(starts, side="right"), np.zeros(count, np.int32), (window.stop - starts) // every,
     )  # fmt: skip
 
 
-def _after_instants(report: Report, trigger: EveryInstant, pass_: Pass, ask: Ask) -> Fires:
+def _after_instants(report: Report, trigger: EveryInstant, pass_: Pass, ask: Ask) -> Firings:
     rows, moves = pass_.rows, pass_.moves
     ts, n = rows.ts, len(rows.ts)
     ends = instants(rows, report.batch)
@@ -194,10 +194,10 @@ def _after_instants(report: Report, trigger: EveryInstant, pass_: Pass, ask: Ask
         wanted = np.ones(len(at), np.bool_)
     at, part = at[wanted], part[wanted]
     place = Keys.of_clock(ts[at]) if report.batch is None else pass_.keys.take(at)
-    return Fires(place, moves.enter_end[at], moves.leave_end[at], part, row=at)
+    return Firings(place, moves.enter_end[at], moves.leave_end[at], part, row=at)
 
 
-def instants(rows: Run, batch: int | None) -> np.ndarray:
+def instants(rows: RowRange, batch: int | None) -> np.ndarray:
     """The last row of every time, or of every batch."""
     ts = rows.ts
     if len(ts) == 0:
@@ -209,7 +209,7 @@ def instants(rows: Run, batch: int | None) -> np.ndarray:
     return np.flatnonzero(np.append(ends, True))
 
 
-def came_then(report: Report, pass_: Pass, fires: Fires, presence: CountTally) -> Looks:
+def came_then(report: Report, pass_: Pass, fires: Firings, presence: CountTally) -> Looks:
     """Looks at the groups that had a row at that time or in that batch."""
     rows = pass_.rows
     ends = instants(rows, report.batch)

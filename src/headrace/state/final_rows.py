@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from headrace.state.parts import ChunkStore
-    from headrace.state.reservoir import ChunkCache, Run
+    from headrace.state.reservoir import ChunkCache, RowRange
     from headrace.state.rows import Layout
 
 
@@ -39,7 +39,7 @@ class Striped:
         self.store.delete(2 * chunk + self.side)
 
 
-class Kept:
+class FinalRows:
     """Rows by number. Behind the columns of the layout each has its place, and as many words of its key as any has needed."""
 
     def __init__(
@@ -102,7 +102,7 @@ class Kept:
         ts, high, low, *words = out
         return Keys(ts, high, low, np.column_stack(words) if words else None)
 
-    def _far(self, number: np.ndarray, which: np.ndarray) -> Iterator[tuple[np.ndarray, Run]]:
+    def _far(self, number: np.ndarray, which: np.ndarray) -> Iterator[tuple[np.ndarray, RowRange]]:
         """Some rows by number: where they are asked for, with the chunk they are in; each chunk once."""
         which = which[np.argsort(number[which], kind="stable")]
         at = 0
