@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from headrace.exchange.cells import feed_segment, join_arrivals, read_cell, read_feed
 from headrace.exchange.heads import ControlHead, FeedHead, FollowHead, RowsHead, read_head
+from headrace.runtime.adopt import adopt, adopt_clocks
 from headrace.runtime.clock import Follows, Header, Segment
 from headrace.runtime.processor import Result, TaskProcessor
 from headrace.runtime.save import load, save
@@ -18,8 +21,9 @@ from headrace.state.parts import Store
 from headrace.state.reservoir import CHUNK_ROWS, ChunkCache
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable
 
+    from headrace.evolution.compare import Comparison
     from headrace.exchange.heads import Cell
     from headrace.program.stage import Stage
     from headrace.runtime.arrivals import Arrivals
@@ -64,6 +68,24 @@ class Memory:
             self._kept.popitem(last=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What the buckets of the old script left, and how the scripts compare."""
+
+    stages: Sequence[Stage]
+    stores: Mapping[At, VersionedStore]
+    comparison: Comparison
+
+    def bucket(self, at: At, chunk_rows: int) -> TaskProcessor | None:
+        """One of them, if anything ever came to it."""
+        store = self.stores.get(at)
+        if store is None or store.version(sure=False) is None:
+            return None
+        processor = TaskProcessor(self.stages[at[0]], store, ChunkCache(1), at, chunk_rows)
+        load(processor, store.head(), store)
+        return processor
+
+
 class Host:
     """The stages of one script. `first` has what buckets are given before anything else: the rows of tables."""
 
@@ -89,6 +111,21 @@ class Host:
             deliver(processor, self.first[at])
         return processor
 
+    def hand_over(self, at: At, store: VersionedStore, before: Before) -> None:
+        """Make a bucket of a changed script from those of the old one."""
+        stage, bucket = at
+        processor = TaskProcessor(self.stages[stage], store, self.memory.chunks, (self.owner, *at), self.chunk_rows)
+        names, giver = before.comparison.names, before.comparison.takes[stage]
+        if giver is not None:
+            old = before.bucket((giver, bucket), self.chunk_rows)
+            if old is not None:
+                adopt(processor, old, (names[0][stage], names[1][giver]), before.comparison.continued)
+        for other in range(len(before.stages)) if giver is None else ():
+            old = before.bucket((other, 0), self.chunk_rows)
+            if old is not None:
+                adopt_clocks(processor, old, (names[0][stage], names[1][other]))
+        self.save(at, processor, store)
+
     def save(self, at: At, processor: TaskProcessor, store: VersionedStore) -> None:
         """Keep a bucket, in the store and in memory."""
         version = os.urandom(12)
@@ -107,21 +144,24 @@ def gather(stage: Stage, cells: Sequence[Cell]) -> tuple[Header, Arrivals | None
     segments: list[Segment] = []
     parts: list[Arrivals] = []
     follows: list[Follows] = []
-    now, ended, rows, punctuation = 0, False, 0, 0
+    ended, rows, punctuation = False, 0, 0
+    told: list[int] = []  # how late it is; a control cell that is not asked for the time says 0
     for line, body in cells:
         match read_head(line):
             case RowsHead() as head:
                 if body:
                     parts.append(read_cell(stage, head.shape, head.segments, body, len(segments)))
                 segments += head.segments
-                now, rows, punctuation = max(now, head.now), rows + head.rows, punctuation + head.punctuation
+                told.append(head.now)
+                rows, punctuation = rows + head.rows, punctuation + head.punctuation
             case FeedHead(source=source):
                 parts.append(read_feed(stage, source, body, len(segments)))
                 segments.append(feed_segment(source))
             case FollowHead(source=source, standing=standing):
                 follows.append(Follows(source, standing))
             case ControlHead() as head:
-                now, ended = max(now, head.now), ended or head.ended
+                told += [head.now] if head.now else []
+                ended = ended or head.ended
             case other:
                 raise AssertionError(f"not for a bucket: {other}")
-    return Header(now, tuple(segments), ended, tuple(follows), punctuation, rows), join_arrivals(parts)
+    return Header(max(told, default=0), tuple(segments), ended, tuple(follows), punctuation, rows), join_arrivals(parts)

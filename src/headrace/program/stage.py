@@ -186,6 +186,7 @@ class Stage(Generic[P]):
     level: int = 1  # a stage comes after those whose results it reads
     late: tuple[Output, ...] = ()  # rows of `late(s)`, at once
     doors: tuple[Door, ...] = ()  # a row that comes behind one of them is late here, though it is not for its stream
+    apart: str = ""  # what keeps it from being one with a stage over the same sources and route
 
     def buckets(self, most: int) -> int:
         """How many buckets it has, where there are so many."""

@@ -53,6 +53,7 @@ class TaskProcessor:
         self.step: Step = make_step(StepParts(stage, self.layout, self.tables, self.store, self.cache, owner, chunk_rows))
         self.open = Opening(stage, self.layout, self.tables)
         self._idle = not stage.program.queries  # only late rows are asked for
+        self.begun: dict[str, int] = {}  # queries that were added to a running script say nothing of times up to these
 
     def attach(self, store: Store) -> None:
         """Go on with another handle to the same bytes."""
@@ -72,7 +73,7 @@ class TaskProcessor:
             clock.furthest, clock.last, clock.taken_before(self.stage.doors),
         )  # fmt: skip
         turn = self.open.turn(fresh, self.step, times)
-        result.changes += self.step.turn(turn)
+        result.changes += self._told(self.step.turn(turn))
         for columns in self.step.settle(turn):
             self.open.let_go(columns)
         self.open.settle(turn, self.step)
@@ -102,6 +103,13 @@ class TaskProcessor:
         columns.append(pa.array(rows.keys.ts, pa.int64()).cast(TIME_COLUMN.type))
         batch = pa.RecordBatch.from_arrays(columns, [n for n, _ in output.columns] + [TIME_COLUMN.name])
         return output.query, Changes.of(1, rows.keys, batch)
+
+    def _told(self, changes: Results) -> Results:
+        """Without what queries that were added later do not speak of: they have not said it, and do not take it back."""
+        if not self.begun:
+            return changes
+        kept = [(q, c if q not in self.begun else c.take(np.flatnonzero(c.keys.ts > self.begun[q]))) for q, c in changes]
+        return [(query, part) for query, part in kept if len(part)]
 
     def standing(self, query: str) -> Standing:
         """How far the results of a query are."""

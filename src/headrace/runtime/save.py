@@ -36,6 +36,7 @@ def save(processor: TaskProcessor, pages: PageStore) -> bytes:
         "clock": processor.clock.dump(),
         "counts": [t.count for t in processor.tables],
         "counted": processor.open.counts.view(np.uint8),
+        "begun": processor.begun,
         **_named("open", dump_open(processor.open.rows)),
     }
     for part in heads:
@@ -56,6 +57,7 @@ def load(processor: TaskProcessor, head: bytes, pages: PageStore) -> None:
         )
     opening = processor.open
     processor.clock.load(state["clock"])
+    processor.begun = state["begun"]
     opening.rows = load_open(_of(state, "open"), processor.layout, len(opening.rows.wanted))
     opening.counts = state["counted"].view(np.bool_)
     paged = list(_pages(state["counts"]))

@@ -47,9 +47,11 @@ def _index(parts: list[T], part: T) -> int:
 class StageBuilder:
     """A stage under construction."""
 
-    def __init__(self, sources: tuple[Source, ...], route: tuple[Exprs, ...] | None, type_of: Callable[[Expr], str]) -> None:
+    def __init__(
+        self, sources: tuple[Source, ...], route: tuple[Exprs, ...] | None, type_of: Callable[[Expr], str], apart: str = ""
+    ) -> None:
         """An empty stage; `type_of` tells the type of an expression over the first source."""
-        self.sources, self._type_of = sources, type_of
+        self.sources, self._type_of, self._apart = sources, type_of, apart
         self.inputs: list[Input] = []
         self.tables: list[Table] = []
         self.windows: list[WindowProgram] = []
@@ -213,6 +215,7 @@ class StageBuilder:
             level=self.level,
             late=tuple(self.late),
             doors=self.doors,
+            apart=self._apart,
         )
 
     def _routed(self) -> tuple[Route, str]:

@@ -25,6 +25,7 @@ from headrace.plan.nodes import (
 from headrace.plan.patterns import Pattern
 from headrace.plan.stream import Bound, StageSource, Stream
 from headrace.stages.flatten import side_by_side, window_chain
+from headrace.stages.meaning import meaning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +39,8 @@ FEED = "#"  # no stream that a user declares begins with it
 class Cuts:
     """All places at which the plans of a script are cut."""
 
+    kept: frozenset[str] = frozenset()  # meanings of feeds that have been read before they were final
+    first: int = 0  # the number of the first feed
     eager: dict[Node, bool] = field(default_factory=dict)  # what is read as a feed; whether before it is final
     streams: dict[Node, Stream] = field(default_factory=dict)  # those that are lowered, as streams
 
@@ -45,8 +48,8 @@ class Cuts:
         """Find the feeds below a plan."""
         for found in _fed(node):
             if not self.eager.get(found, False):
-                self.eager[found] = eager
-                self.note(found, eager)
+                self.eager[found] = eager or (bool(self.kept) and meaning(found) in self.kept)
+                self.note(found, self.eager[found])
 
     def level(self, node: Node) -> int:
         """1 for what reads base streams only."""
@@ -66,7 +69,7 @@ class Cuts:
 
     def name(self, node: Node) -> str:
         """A feed by its number."""
-        return f"{FEED}{list(self.eager).index(node)}"
+        return f"{FEED}{self.first + list(self.eager).index(node)}"
 
     def apply(self, node: Node) -> Node:
         """The plan over base streams and feeds; those it reads are lowered already."""

@@ -27,19 +27,17 @@ from headrace.plan.nodes import (
 from headrace.plan.patterns import Pattern
 from headrace.plan.query import Emit, Query, Script
 from headrace.plan.schema import Field, Schema
-from headrace.plan.stream import StageSource, Stream, Unique
+from headrace.plan.stream import StageSource, Stream
 from headrace.plan.windows import (
     SEGMENTS,
     DeltaWindow,
     EveryField,
     EveryInstant,
-    EveryRows,
     EveryTime,
     FieldWindow,
     RangeWindow,
     RowsWindow,
     SessionWindow,
-    Trigger,
     UnboundedWindow,
     Window,
 )
@@ -50,13 +48,17 @@ from headrace.stages.builder import StageBuilder
 from headrace.stages.cut import Cuts
 from headrace.stages.flatten import Exprs, Flat, Flats, flatten, split_top, window_chain
 from headrace.stages.joins import lower_join
+from headrace.stages.kept import Kept
 from headrace.stages.late import LATE, lower_late
+from headrace.stages.meaning import meaning
 from headrace.stages.patterns import lower_pattern
+from headrace.stages.routes import counts_rows, partition_of, routes_of, sorted_route, unique_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 TypeOf = "Callable[[Expr, Schema], str]"
+NOTHING = Kept()
 
 
 def guess_type(expr: Expr, schema: Schema) -> str:
@@ -86,6 +88,7 @@ class Lowered:
     finishes: tuple[Finish, ...]
     rules: tuple[tuple[str, str, str, str], ...] = field(default=(), compare=False)  # query, rule, before, after
     feeds: tuple[Finish, ...] = ()  # what stages give to others
+    apart: dict[str, str] = field(default_factory=dict)  # queries with stages of their own, and what these are called
 
     @property
     def levels(self) -> int:
@@ -102,20 +105,20 @@ def disorder_of(stream: Stream) -> Disorder:
 
 
 class _Lowering:
-    def __init__(self, type_of: Callable[[Expr, Schema], str]) -> None:
-        self.type_of, self.level = type_of, 1
+    def __init__(self, type_of: Callable[[Expr, Schema], str], label: str) -> None:
+        self.type_of, self.label, self.level = type_of, label, 1
         self.width: dict[str, int] = {}  # feeds: how many base streams are below them
         self.steady: set[str] = set()  # feeds that take nothing back
         self.builders: dict[tuple[object, ...], StageBuilder] = {}
 
     def builder(self, streams: tuple[Stream, ...], route: tuple[Exprs, ...] | None, apart: object = None) -> StageBuilder:
         """The stage for these streams and route; `apart` keeps stages with other rows from being shared."""
-        key = (tuple(s.name for s in streams), None if route is None else _sorted(route), apart)
+        key = (tuple(s.name for s in streams), None if route is None else sorted_route(route), apart)
         if key not in self.builders:
             types, schema = self.type_of, streams[0].schema
-            builder = StageBuilder(self._sources(streams), route, lambda e: types(e, schema))
+            builder = StageBuilder(self._sources(streams), route, lambda e: types(e, schema), self.label + meaning(apart))
             builder.level = self.level
-            unique = _unique(streams)
+            unique = unique_of(streams)
             if unique is not None and apart != LATE:
                 builder.unique(tuple((e,) for e in unique.by), unique.within)
             self.builders[key] = builder
@@ -155,7 +158,7 @@ class _Lowering:
     def _rows(self, query: Query, node: Node) -> Finish:
         """A query without a window: its rows pass as they are."""
         flat = flatten(node)
-        unique = _unique(flat.streams)
+        unique = unique_of(flat.streams)
         builder = self.builder(flat.streams, None if unique is None else tuple((e,) for e in unique.by), apart="rows")
         masks = builder.masks(flat.predicates)
         # A row that a filter drops still makes a later one with its UNIQUE columns come twice.
@@ -188,7 +191,7 @@ class _Lowering:
                     argument = None if call.argument is None else flat.rewrite(call.argument)
                     metrics.append(builder.metric(call, argument, builder.masks(calls), window, group))
         wanted = masks if counted is None else builder.masks(counted)
-        unique = _unique(flat.streams)
+        unique = unique_of(flat.streams)
         builder.want(wanted if unique is None else ())
         if counted and unique is not None:
             builder.members = builder.masks(counted)
@@ -228,11 +231,11 @@ class _Lowering:
                 argument = None if call.argument is None else flat.rewrite(call.argument)
                 metrics.append(builder.metric(call, argument, calls, of, group))
         wanted = below if policy else masks
-        builder.want(wanted if _unique(flat.streams) is None else ())
-        if policy and below and _unique(flat.streams) is not None:
+        builder.want(wanted if unique_of(flat.streams) is None else ())
+        if policy and below and unique_of(flat.streams) is not None:
             builder.members = below
         presence = builder.presence(masks, window, group)
-        counted = partition if by and _counts(node.trigger) else None
+        counted = partition if by and counts_rows(node.trigger) else None
         counter = None if counted is None else builder.presence((), builder.window(UnboundedWindow(), None), counted)
         batch = getattr(node.trigger, "batch", None)
         builder.reports.append(Report(
@@ -312,15 +315,6 @@ def _forgets(flat: Flats) -> bool:
     return all(s.keep is not None for s in flat.streams)
 
 
-def _sorted(route: tuple[Exprs, ...]) -> tuple[tuple[str, ...], ...]:
-    return tuple(sorted(tuple(e.sql for e in exprs) for exprs in route))
-
-
-def _unique(streams: tuple[Stream, ...]) -> Unique | None:
-    """UNIQUE BY of the one stream that rows come from. One that is merged with others is read as a feed, and has done with it."""
-    return streams[0].unique if len(streams) == 1 else None
-
-
 def _keeps_keys(window: Window) -> bool:
     """Whether a window keeps something for a key that no longer comes."""
     return isinstance(window, UnboundedWindow) or (isinstance(window, RowsWindow) and bool(window.partition_by))
@@ -339,31 +333,6 @@ def _needed(above: list[Filter | Project], schema: Schema) -> set[str]:
     return names
 
 
-def routable(chain: list[WindowAggregate]) -> set[Exprs]:
-    """The keys (as base expressions) that all windows of a chain have in common."""
-    flat = flatten(chain[0].input)
-    common: set[Exprs] | None = None
-    for node in chain:
-        keys = {flat.rewrite(k) for k in node.keys}
-        if isinstance(node.window, RowsWindow):
-            keys &= {flat.rewrite(k) for k in node.window.partition_by}
-        common = keys if common is None else common & keys
-    unique = _unique(flat.streams)
-    if unique is not None:  # rows that come twice must meet
-        common = (common or set()) & {(e,) for e in unique.by}
-    return common or set()
-
-
-def partition_of(node: WindowReport) -> tuple[Expr, ...]:
-    """What the counts of rows are kept by."""
-    of_window = node.window.partition_by if isinstance(node.window, RowsWindow) else ()
-    return of_window or getattr(node.trigger, "partition_by", ())
-
-
-def _counts(trigger: Trigger) -> bool:
-    return isinstance(trigger, EveryRows) or (isinstance(trigger, EveryInstant) and trigger.rows is not None)
-
-
 def _policy(node: WindowReport) -> str | None:
     """How a report depends on which rows are there besides its own; None: not at all."""
     if isinstance(node.window, SEGMENTS):
@@ -372,70 +341,56 @@ def _policy(node: WindowReport) -> str | None:
         return "instants"
     if isinstance(node.window, FieldWindow) or isinstance(node.trigger, EveryField):
         return "positions"
-    return "counts" if isinstance(node.window, RowsWindow) or _counts(node.trigger) else None
+    return "counts" if isinstance(node.window, RowsWindow) or counts_rows(node.trigger) else None
 
 
-def reported(node: WindowReport) -> set[Exprs]:
-    """The keys (as base expressions) of a window that is looked at, by which its rows can be parted."""
-    flat = flatten(node.input)
-    keys = {flat.rewrite(e) for _, e in node.keys}
-    batch = isinstance(node.trigger, EveryInstant) and node.trigger.batch is not None
-    if batch or isinstance(node.window, FieldWindow) or isinstance(node.trigger, EveryField):
-        return set()  # batches and positions are those of the whole stream
-    if isinstance(node.window, RowsWindow) or _counts(node.trigger):
-        keys &= {flat.rewrite(e) for e in partition_of(node)}
-    unique = _unique(flat.streams)
-    return keys if unique is None else keys & {(e,) for e in unique.by}
-
-
-def _routes(nodes: list[Node]) -> list[tuple[Exprs, ...]]:
-    """A route per query. Queries over the same streams whose keys nest take the smaller key set, so that they share a stage."""
-    keys: list[tuple[tuple[str, ...], frozenset[Exprs]] | None] = []
-    for node in nodes:
-        _, core = split_top(node)
-        if isinstance(core, WindowReport):
-            keys.append((_names(core), frozenset(reported(core))))
-            continue
-        if isinstance(core, WindowAggregate):
-            keys.append((_names(core), frozenset(routable(window_chain(core)))))
-        else:
-            keys.append(None)
-    routes = []
-    for own in keys:
-        smaller = [k for k in keys if own and k and k[0] == own[0] and k[1] and k[1] <= own[1]]
-        best = min(smaller, key=lambda k: (len(k[1]), _sorted(tuple(k[1]))), default=own)
-        routes.append(tuple(sorted(best[1], key=lambda exprs: [e.sql for e in exprs])) if best else ())
-    return routes
-
-
-def _names(node: Node) -> tuple[str, ...]:
-    return tuple(s.name for s in base_streams(node))
-
-
-def lower(script: Script, type_of: Callable[[Expr, Schema], str] = guess_type) -> Lowered:
-    """Optimise every query, cut them into levels, and lower all of a level together."""
-    nodes, rules = {}, []
+def lower(script: Script, type_of: Callable[[Expr, Schema], str] = guess_type, kept: Kept = NOTHING) -> Lowered:
+    """Optimise every query, cut them into levels, and lower all of a level together; those that stand apart by themselves."""
+    groups: dict[str, list[Query]] = {}
     for query in script.queries:
-        nodes[query.name], applied = optimize(query.node)
-        rules += [(query.name, *change) for change in applied]
-    lowering, cuts = _Lowering(type_of), Cuts()
-    for query in script.queries:
-        cuts.note(nodes[query.name], query.emit.early)
-    queries = [(q, nodes[q.name]) for q in script.queries]
-    queries += [(Query(cuts.name(n), n, Emit.CHANGES if eager else Emit.FINAL), n) for n, eager in cuts.eager.items()]
+        groups.setdefault(kept.apart.get(query.name, ""), []).append(query)
     done: dict[str, Finish] = {}
-    while len(done) < len(queries):
-        ready = [(q, n) for q, n in queries if q.name not in done and cuts.level(n) == lowering.level]
-        over = [cuts.apply(n) for _, n in ready]
-        for (query, node), cut, route in zip(ready, over, _routes(over), strict=True):
-            done[query.name] = lowering.query(query, cut, route)
-            if node in cuts.eager and query.name == cuts.name(node):
-                cuts.add(node, done[query.name].columns)
-                lowering.width[query.name] = len(base_streams(node))
-                if not query.emit.early or not retracts(node):
-                    lowering.steady.add(query.name)
-        lowering.level += 1
+    stages: list[Stage] = []
+    feeds: list[Finish] = []
+    rules: list[tuple[str, str, str, str]] = []
+    for label, queries in groups.items():
+        part = _Group(type_of, kept, label, len(feeds))
+        done |= part.lower(queries)
+        stages += [b.build() for b in part.lowering.builders.values()]
+        feeds += [done[part.cuts.name(n)] for n in part.cuts.eager]
+        rules += part.rules
     streams = tuple({s.name: s for q in script.queries for s in base_streams(q.node)}.values())
-    stages = tuple(b.build() for b in lowering.builders.values())
-    feeds = tuple(done[cuts.name(n)] for n in cuts.eager)
-    return Lowered(script, streams, stages, tuple(done[q.name] for q in script.queries), tuple(rules), feeds)
+    finishes = tuple(done[q.name] for q in script.queries)
+    return Lowered(script, streams, tuple(stages), finishes, tuple(rules), tuple(feeds), kept.apart)
+
+
+class _Group:
+    """Queries that may share stages."""
+
+    def __init__(self, type_of: Callable[[Expr, Schema], str], kept: Kept, label: str, first: int) -> None:
+        self.lowering, self.cuts, self.kept = _Lowering(type_of, f"{label}: " if label else ""), Cuts(kept.eager, first), kept
+        self.rules: list[tuple[str, str, str, str]] = []
+
+    def lower(self, asked: list[Query]) -> dict[str, Finish]:
+        nodes, cuts, lowering = {}, self.cuts, self.lowering
+        for query in asked:
+            nodes[query.name], applied = optimize(query.node)
+            self.rules += [(query.name, *change) for change in applied]
+        for query in asked:
+            cuts.note(nodes[query.name], query.emit.early)
+        queries = [(q, nodes[q.name]) for q in asked]
+        queries += [(Query(cuts.name(n), n, Emit.CHANGES if eager else Emit.FINAL), n) for n, eager in cuts.eager.items()]
+        done: dict[str, Finish] = {}
+        while len(done) < len(queries):
+            ready = [(q, n) for q, n in queries if q.name not in done and cuts.level(n) == lowering.level]
+            over = [cuts.apply(n) for _, n in ready]
+            fixed = [self.kept.route(q.emit, q.node) for q, _ in ready]
+            for (query, node), cut, route in zip(ready, over, routes_of(over, fixed), strict=True):
+                done[query.name] = lowering.query(query, cut, route)
+                if node in cuts.eager and query.name == cuts.name(node):
+                    cuts.add(node, done[query.name].columns)
+                    lowering.width[query.name] = len(base_streams(node))
+                    if not query.emit.early or not retracts(node):
+                        lowering.steady.add(query.name)
+            lowering.level += 1
+        return done

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from headrace.errors import StateError
 
-FORMAT = 6
+FORMAT = 7
 MAGIC = b"HRST"
 _PREFIX = struct.Struct("<4sHBxI")  # magic, format, compressed?, length of the JSON
 _LENGTH = struct.Struct("<Q")

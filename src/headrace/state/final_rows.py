@@ -56,6 +56,11 @@ class FinalRows:
     def _with_keys(self, words: int) -> Layout:
         return replace(self.layout, types=(*self.layout.types, np.int64, np.int64, *(np.uint64,) * words))
 
+    def widen(self, words: int) -> None:
+        """From now on keys have so many words."""
+        self.words = words
+        self.reservoir.widen(self._with_keys(words))
+
     def append(self, rows: Rows, chosen: np.ndarray) -> None:
         """Add some of these rows."""
         if not len(chosen):
@@ -63,8 +68,7 @@ class FinalRows:
         some = rows.take(chosen)
         keys, more = some.keys, some.keys.words.shape[1] - self.words
         if more > 0:
-            self.words += more
-            self.reservoir.widen(self._with_keys(self.words))
+            self.widen(self.words + more)
         nothing = np.zeros((len(chosen), max(0, -more)), np.uint64)
         words = np.ascontiguousarray(np.column_stack((keys.words, nothing)).T)
         self.reservoir.append(Rows(keys, [*some.columns, keys.high, keys.low, *words]))
@@ -142,6 +146,6 @@ class FinalRows:
 
     def load(self, state: dict[str, Any]) -> None:
         """What was dumped."""
-        self.oldest, self.compacted, self.words = (state.pop(name) for name in ("oldest", "compacted", "words"))
-        self.reservoir.widen(self._with_keys(self.words))
+        self.oldest, self.compacted = state.pop("oldest"), state.pop("compacted")
+        self.widen(state.pop("words"))
         self.reservoir.load(state)

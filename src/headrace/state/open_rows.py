@@ -48,9 +48,7 @@ class OpenRows:
             return self
         if len(self) == 0:
             return other
-        wanted = [
-            None if a is None or b is None else np.concatenate((a, b)) for a, b in zip(self.wanted, other.wanted, strict=True)
-        ]
+        wanted = [_both(a, len(self), b, len(other)) for a, b in zip(self.wanted, other.wanted, strict=True)]
         return OpenRows(self.rows.append(other.rows), concat([self.carry, other.carry]), wanted)
 
     def merge(self, fresh: OpenRows) -> tuple[OpenRows, np.ndarray]:
@@ -60,6 +58,13 @@ class OpenRows:
         both = self.append(fresh)
         order = both.rows.keys.order()
         return (both, is_fresh) if order is None else (both.take(order), is_fresh[order])
+
+
+def _both(a: np.ndarray | None, n: int, b: np.ndarray | None, m: int) -> np.ndarray | None:
+    """Flags of both; None: all."""
+    if a is None and b is None:
+        return None
+    return np.concatenate((np.ones(n, np.bool_) if a is None else a, np.ones(m, np.bool_) if b is None else b))
 
 
 def dump_open(open_: OpenRows) -> dict[str, Any]:

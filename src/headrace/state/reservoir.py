@@ -120,12 +120,11 @@ class Reservoir:
 
     def _seal(self, first: int, ts: np.ndarray, columns: list[np.ndarray]) -> None:
         chunk = self.first_chunk + len(self.first)
-        arrays: dict[str, Any] = {"ts": ts, **{f"c{i}": c for i, c in enumerate(columns)}}
-        self.store.put(chunk, encode(arrays, compress=True))
+        self.store.put(chunk, write_chunk(ts, columns))
         self.first = np.append(self.first, first)
         self.last_ts = np.append(self.last_ts, ts[-1])
 
-    def _chunk(self, index: int, *, ahead: bool = False) -> tuple[np.ndarray, list[np.ndarray]]:
+    def chunk(self, index: int, *, ahead: bool = False) -> tuple[np.ndarray, list[np.ndarray]]:
         """A decoded chunk by its place in the index."""
         chunk = self.first_chunk + index
         key = (self.owner, chunk)
@@ -150,14 +149,14 @@ class Reservoir:
     def load_ahead(self, row: int) -> None:
         """Have the chunk that holds this row in the cache when it is asked for."""
         if row < self.open.first and len(self.first) and self.cache.size > 0:
-            self._chunk(int(self.first.searchsorted(row, side="right")) - 1, ahead=True)
+            self.chunk(int(self.first.searchsorted(row, side="right")) - 1, ahead=True)
 
     def until(self, row: int, bound: int) -> list[RowRange]:
         """Rows from number `row` on, as long as their time is at most `bound`."""
         runs: list[RowRange] = []
         index = int(self.first.searchsorted(row, side="right")) - 1 if row < self.open.first else len(self.first)
         while index < len(self.first):
-            ts, columns = self._chunk(index)
+            ts, columns = self.chunk(index)
             start = row - int(self.first[index])
             stop = len(ts) if self.last_ts[index] <= bound else int(ts.searchsorted(bound, side="right"))
             if stop > start:
@@ -176,7 +175,7 @@ class Reservoir:
         runs = []
         while row < min(stop, self.open.first):
             index = int(self.first.searchsorted(row, side="right")) - 1
-            ts, columns = self._chunk(index)
+            ts, columns = self.chunk(index)
             start = row - int(self.first[index])
             take = min(stop - row, len(ts) - start)
             runs.append(RowRange(row, ts[start : start + take], [c[start : start + take] for c in columns]))
@@ -191,7 +190,7 @@ class Reservoir:
         if row >= self.open.first:
             return self.open
         index = int(self.first.searchsorted(row, side="right")) - 1
-        return RowRange(int(self.first[index]), *self._chunk(index))
+        return RowRange(int(self.first[index]), *self.chunk(index))
 
     def drop_before(self, row: int) -> None:
         """Let go of chunks whose rows all lie before this one. The open chunk is cut too."""
@@ -219,6 +218,12 @@ class Reservoir:
         self.first, self.last_ts, self.first_chunk = state["first"], state["last_ts"], state["first_chunk"]
         columns = [state[f"open_{i}"] for i in range(len(self.layout.types))]
         self.open = RowRange(state["open_first"], state["open_ts"], columns)
+
+
+def write_chunk(ts: np.ndarray, columns: list[np.ndarray]) -> bytes:
+    """Rows as they lie outside memory."""
+    arrays: dict[str, Any] = {"ts": ts, **{f"c{i}": c for i, c in enumerate(columns)}}
+    return encode(arrays, compress=True)
 
 
 def join(runs: list[RowRange], first: int, layout: Layout) -> RowRange:

@@ -251,6 +251,11 @@ class Tables:
             pages = self._changed[table] = _room(pages, (self._tables[table].capacity >> PAGE_BITS) + 1)
         pages[numbers >> PAGE_BITS] = True
 
+    def touch_all(self) -> None:
+        """Everything must be saved."""
+        for i, table in enumerate(self._tables):
+            self.touch_one(i, np.arange(0, table.count, PAGE))
+
     def changed(self, table: int) -> list[int]:
         """The pages of a table that have changed since this was last asked."""
         pages = np.flatnonzero(self._changed[table]).tolist()
@@ -266,6 +271,14 @@ class Tables:
                 table.release(numbers)
             else:
                 table.drop(numbers)
+
+    def sweep(self) -> None:
+        """Forget numbers that no row holds, in the tables where they mean nothing then."""
+        for i in self._frees:
+            table = self._tables[i]
+            idle = table.live[: table.count] & (table.references[: table.count] == 0)
+            if not self.specs[i].derived and self.specs[i].role is not TableRole.UNIQUE:
+                table.forget(np.flatnonzero(idle).astype(np.int32))
 
     def restore(self, index: int, state: dict[str, Any]) -> None:
         """Put a table into the state that was dumped. Others hold it, so it stays the one it is."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from headrace.program.rows import RowsProgram
     from headrace.state.open_rows import OpenRows
     from headrace.state.parts import HeadPart, KeyPart, PageStore
-    from headrace.steps.step import Results, Standing, StepParts, Times, Turn
+    from headrace.steps.step import Given, Results, Standing, StepParts, Times, Turn
 
 
 class RowsStep:
@@ -68,6 +68,9 @@ class RowsStep:
 
     def restored(self, open_: OpenRows, pages: PageStore) -> None:
         """Nothing follows."""
+
+    def adopt(self, old: Any, open_: OpenRows, given: Given) -> None:
+        """Nothing was kept."""
 
     def numbers(self) -> dict[str, int]:
         """None."""

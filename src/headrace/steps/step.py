@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -29,9 +29,11 @@ from headrace.plan.time import START_OF_TIME
 
 if TYPE_CHECKING:
     from headrace.changes.changes import Changes
+    from headrace.evolution.names import Names
     from headrace.program.stage import Stage
     from headrace.state.open_rows import OpenRows
     from headrace.state.parts import Handle, HeadPart, KeyPart, PageStore
+    from headrace.state.relayout import Relayout
     from headrace.state.reservoir import ChunkCache
     from headrace.state.rows import Layout
     from headrace.state.tables import Tables
@@ -89,6 +91,16 @@ class StepParts:
     chunk_rows: int
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a step of a changed script is told of the old one, whose rows and keys have been carried over."""
+
+    relayout: Relayout
+    new: Names
+    old: Names
+    continued: dict[str, str]  # queries that go on, and what they were called
+
+
 class Step(Protocol):
     """What every kind can do."""
 
@@ -117,6 +129,9 @@ class Step(Protocol):
 
     def restored(self, open_: OpenRows, pages: PageStore) -> None:
         """All parts are loaded, and these are the open rows: read again what it pages itself, and what follows from both."""
+
+    def adopt(self, old: Any, open_: OpenRows, given: Given) -> None:
+        """Instead of being restored: take over what a step of a changed script kept. Tables and open rows are there."""
 
     def numbers(self) -> dict[str, int]:
         """What it counts for progress, by name."""

@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from headrace.changes.changes import Changes
 from headrace.changes.keys import Keys
+from headrace.evolution.compare import compare
 from headrace.exchange.cells import batch_of, write_cells, write_feed
 from headrace.exchange.heads import ControlHead, FeedHead, FollowHead, RowsHead, write_head
-from headrace.exchange.host import Host, Memory, deliver
+from headrace.exchange.host import Before, Host, Memory, deliver
 from headrace.exchange.pack import Placed, segments_of
 from headrace.kernels.keys.segments import NO_PROMISE
 from headrace.oracle.admission import Batch, Punctuation, read_times
@@ -25,7 +26,9 @@ from headrace.plan.expr import all_of
 from headrace.plan.query import Script
 from headrace.plan.stream import Stream
 from headrace.program.stage import Stage
-from headrace.stages.lower import Finish, lower
+from headrace.stages.kept import kept_of
+from headrace.stages.lower import Finish, Lowered, lower
+from headrace.stages.meaning import program_of
 from headrace.testing.engine import Change, Outputs
 
 if TYPE_CHECKING:
@@ -95,6 +98,7 @@ class _Saved:
 
     stores: dict[At, MemoryStore]
     positions: dict[tuple[str, int], int]
+    lowered: Lowered
 
 
 Cells = dict["At", list["Cell"]]  # by stage and bucket
@@ -105,19 +109,33 @@ class LocalEngine:
 
     def __init__(self, script: Script, buckets: int = 4, saved: object | None = None, chunk_rows: int = 8) -> None:
         """From the beginning, or from what `save` gave."""
+        assert saved is None or isinstance(saved, _Saved)
         self.lowered = _lowered(script)
+        if saved is not None and saved.lowered.script != script:
+            self.lowered = lower(script, kept=kept_of(program_of(saved.lowered), script))
         self.buckets = buckets
         self._finishes = {f.query.name: f for f in self.lowered.finishes}
         self._feeds = {f.query.name: f for f in self.lowered.feeds}
         self._positions: dict[tuple[str, int], int] = defaultdict(int)
-        assert saved is None or isinstance(saved, _Saved)
         if saved is not None:
             self._positions.update(saved.positions)
         stages = self.lowered.stages
         places = [(s, b) for s in sorted(range(len(stages)), key=lambda s: stages[s].level) for b in self._all(s)]
-        self._stores = {at: saved.stores[at].copy() if saved else MemoryStore() for at in places}
         self._host = Host(stages, Memory(16, len(places)), id(self), chunk_rows=chunk_rows)
+        if saved is None or saved.lowered == self.lowered:
+            self._stores = {at: saved.stores[at].copy() if saved else MemoryStore() for at in places}
+        else:
+            self._stores = {at: MemoryStore() for at in places}
+            self._take_over(saved)
         self._processors = {at: self._host.bucket(at, store) for at, store in self._stores.items()}
+
+    def _take_over(self, saved: _Saved) -> None:
+        """Go on with what another script left."""
+        comparison = compare(program_of(saved.lowered), program_of(self.lowered))
+        comparison.refuse()
+        before = Before(saved.lowered.stages, {at: store.copy() for at, store in saved.stores.items()}, comparison)
+        for at, store in self._stores.items():
+            self._host.hand_over(at, store, before)
 
     def _all(self, stage: int) -> range:
         return range(self.lowered.stages[stage].buckets(self.buckets))
@@ -169,7 +187,7 @@ class LocalEngine:
         """The state of every bucket, as bytes."""
         for at, processor in self._processors.items():
             self._host.save(at, processor, self._stores[at])
-        return _Saved({at: store.copy() for at, store in self._stores.items()}, dict(self._positions))
+        return _Saved({at: store.copy() for at, store in self._stores.items()}, dict(self._positions), self.lowered)
 
     def state_size(self) -> int:
         """Bytes of state."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from headrace.changes.rows import batch_of
 from headrace.kernels.codes import NULL
 from headrace.state.final_rows import FinalRows
 from headrace.state.parts import HeadPart
+from headrace.state.relayout import carry_final
 from headrace.steps.joins.index import JoinIndex, Linked
 from headrace.steps.reached import Reached, reached
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from headrace.state.open_rows import OpenRows
     from headrace.state.parts import KeyPart, PageStore, State
     from headrace.state.rows import Rows
-    from headrace.steps.step import Results, Standing, StepParts, Times, Turn
+    from headrace.steps.step import Given, Results, Standing, StepParts, Times, Turn
 
 _BELOW_CLOCK = np.int64(CLOCK_PLACE - 1)
 
@@ -342,6 +343,12 @@ class JoinStep:
         if self.join.preserved[side]:
             own = self.index.sides[side]
             own.met[own.rows(int(self.index.count[side]))] = met
+
+    def adopt(self, old: Any, open_: OpenRows, given: Given) -> None:
+        """Both sides."""
+        for side, kept in enumerate(self.kept):
+            carry_final(old.kept[side], kept, given.relayout)
+            self._load(side, kept.dump() | {"met": old._dump(side)["met"]})
 
     def save_pages(self, pages: PageStore) -> None:
         """None of its own."""

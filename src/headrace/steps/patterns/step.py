@@ -9,7 +9,7 @@ the reservoir (frames).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from headrace.kernels.patterns import stacks
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.state.final_rows import FinalRows
 from headrace.state.parts import HeadPart
+from headrace.state.relayout import carry_final
 from headrace.state.reservoir import ChunkCache
 from headrace.steps.patterns.events import NO_WORD, Events
 from headrace.steps.patterns.grouping import Grouping
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from headrace.state.open_rows import OpenRows
     from headrace.state.parts import KeyPart, PageStore, State
     from headrace.state.rows import Rows
-    from headrace.steps.step import Results, Standing, StepParts, Times, Turn
+    from headrace.steps.step import Given, Results, Standing, StepParts, Times, Turn
 
 PATIENCE = 4  # events whose window is over are let go when one in so many is new; 0: always
 LONGER = 2  # and all that can go when one in so many is: looking at neighbours costs ten times as much
@@ -332,6 +333,14 @@ class PatternStep:
         """Final rows, results that wait, and which events are still there."""
         return [HeadPart("pattern", self._dump, self._load), HeadPart("ready", self.ready.dump, self.ready.load)]
 
+    def adopt(self, old: Any, open_: OpenRows, given: Given) -> None:
+        """Events and results that wait. What is final and waits for its turn is the query's own."""
+        carry_final(old.kept, self.kept, given.relayout)
+        self._load(old._dump() | self.kept.dump())
+        self._relink(open_.rows)
+        names = {before: query for query, before in given.continued.items()}
+        self.ready.parts = [(names[query], part) for query, part in old.ready.parts if query in names]
+
     def save_pages(self, pages: PageStore) -> None:
         """None of its own."""
 
@@ -362,7 +371,10 @@ class PatternStep:
 
     def restored(self, open_: OpenRows, pages: PageStore) -> None:
         """Link all events anew, those of the reservoir and the open ones."""
-        state, rows, self._loaded = self._loaded, open_.rows, {}
+        self._relink(open_.rows)
+
+    def _relink(self, rows: Rows) -> None:
+        state, self._loaded = self._loaded, {}
         fresh, self.frames.stop, self._furthest = (state.pop(name) for name in ("fresh", "stop", "furthest"))
         self.waiting = Waiting(state.pop("since"))
         parts = {name: (state.pop(name), state.pop(f"{name}_until")) for name in ("told", "final")}

@@ -79,6 +79,7 @@ class Evaluator:
         self.stage, self.layout, self.tables, self.reservoir = stage, layout, tables, reservoir
         self.offsets = stage.program.edges
         self.edges = dict.fromkeys(self.offsets, 0)  # number of the next row to pass each edge
+        self.moved_to = START_OF_TIME  # the time up to which they have moved
         sliced = stage.program.sliced
         means = {m.tally for m in stage.program.metrics if m.function == "AVG"}
         averaged = {stage.program.tallies[i].vector for i in means}
@@ -154,6 +155,7 @@ class Evaluator:
         bounds = [*([] if drain is None else [drain]), *([int(rows.ts[-1])] if final else [])]
         bound = max(bounds, default=None)
         edges = {} if bound is None else self._read_edges(open_, bound)
+        self.moved_to = self.moved_to if bound is None else max(self.moved_to, bound)
         moves = self._moves(open_, rows, edges, commit=True, ended=end is not None)
         seen = self._seen(open_, rows, edges, asks, moves, end)
         self._run(moves, rows, events, seen)

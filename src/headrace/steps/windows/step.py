@@ -16,6 +16,7 @@ from headrace.state.reservoir import Reservoir, RowRange
 from headrace.steps.reached import Reached
 from headrace.steps.shown import carried, show, wanted
 from headrace.steps.windows import corrections
+from headrace.steps.windows.adopt import adopt_windows
 from headrace.steps.windows.deltas import lives_of
 from headrace.steps.windows.evaluate import Evaluator
 from headrace.steps.windows.reporting import Reporting
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from headrace.program.windows import WindowStage
     from headrace.state.open_rows import OpenRows
     from headrace.state.parts import PageStore, State
-    from headrace.steps.step import Results, Standing, StepParts, Times, Turn
+    from headrace.steps.step import Given, Results, Standing, StepParts, Times, Turn
     from headrace.steps.windows.evaluate import Asks, Seen
 
 NOTHING = MetricColumn(np.empty(0, np.int64), np.empty(0, np.bool_))
@@ -199,6 +200,7 @@ class WindowsStep:
         evaluator = self.evaluator
         return {
             "numbered": evaluator.numbered,
+            "moved_to": evaluator.moved_to,
             "edges": [list(pair) for pair in evaluator.edges.items()],
             "ended": sorted(evaluator.ended),
             "fields": [[vector, field.dump()] for vector, field in evaluator.fields.items()],
@@ -208,6 +210,7 @@ class WindowsStep:
     def _load(self, state: State) -> None:
         evaluator = self.evaluator
         evaluator.numbered, evaluator.edges = state["numbered"], dict(state["edges"])
+        evaluator.moved_to = state["moved_to"]
         evaluator.ended = set(state["ended"])
         for vector, field in state["fields"]:
             evaluator.fields[vector].load(field)
@@ -228,6 +231,10 @@ class WindowsStep:
         """Cells of slices."""
         for i, (slices, (start, stop)) in enumerate(zip(self.evaluator.slices, self._cells, strict=True)):
             load_cells(slices, i, (start, stop), pages)
+
+    def adopt(self, old: Any, open_: OpenRows, given: Given) -> None:
+        """Rows are carried over, and what can be made of them is."""
+        adopt_windows(self, old, given)
 
     def numbers(self) -> dict[str, int]:
         """None of its own."""

@@ -1,0 +1,229 @@
+"""Two programs compared: which stage goes on with the state of which, what queries go on, and what new ones lack.
+
+Nothing is read but programs, so it is known before anything changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headrace.errors import StateError
+from headrace.evolution.held import held_as
+from headrace.evolution.names import Names, names_of
+from headrace.plan.query import Emit
+from headrace.plan.time import format_duration
+from headrace.plan.windows import RangeWindow, RowsWindow
+from headrace.program.joins import JoinProgram
+from headrace.program.patterns import PatternProgram
+from headrace.program.stage import VectorKind
+from headrace.program.windows import WindowsProgram
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from headrace.program.aggregates import Metric, Tally
+    from headrace.program.script import Asked, ScriptProgram
+    from headrace.program.stage import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What becomes of state and queries."""
+
+    takes: tuple[int | None, ...]  # per new stage: the old one whose state it goes on with
+    names: tuple[tuple[Names, ...], tuple[Names, ...]]  # of the stages, new and old
+    continued: dict[str, str]  # queries that go on, and what they were called
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    lacking: dict[str, tuple[str, ...]]  # of added queries, what no state has
+    refused: dict[str, str]  # of queries that cannot go on as they are, why
+
+    def refuse(self, apart: frozenset[str] = frozenset()) -> None:
+        """Say what is in the way, before anything has changed; `apart` are queries that begin with nothing."""
+        lacking = {query: what for query, what in self.lacking.items() if query not in apart}
+        for query, why in self.refused.items():
+            raise StateError(f"query {query!r} cannot go on: {why}", hint="give it another name, and it begins as a new query")
+        for query, what in lacking.items():
+            raise StateError(
+                f"query {query!r} cannot begin complete: it needs {'; '.join(what)}",
+                hint=f"--from-now {query} lets it begin with nothing, --backfill reads the sources again",
+            )
+
+
+def compare(old: ScriptProgram, new: ScriptProgram) -> Comparison:
+    """By what everything means."""
+    names = tuple(tuple(names_of(s, dict(p.feeds)) for s in p.stages) for p in (new, old))
+    known = {n.stage: i for i, n in enumerate(names[1])}
+    takes = tuple(known.get(n.stage) for n in names[0])
+    lacking: dict[str, list[str]] = {}
+    for stage, own, giver in zip(new.stages, names[0], takes, strict=True):
+        found = _of_new_stage(stage) if giver is None else _of_stage(stage, own, old.stages[giver], names[1][giver])
+        for query, what in found:
+            if what not in lacking.setdefault(query, []):
+                lacking[query].append(what)
+    by_query = {query: tuple(what) for query, what in _through_feeds(new, lacking).items()}
+    continued = _continued(old, new, by_query)
+    went_on = set(continued.values())
+    before = {q.name: q for q in old.queries}
+    refused = {
+        q.name: f"it was EMIT {before[q.name].emit.value} and is EMIT {q.emit.value} now: what it has said would not fit"
+        for q in new.queries if q.name in before and before[q.name].emit is not q.emit and q.name not in continued
+    }  # fmt: skip
+    return Comparison(
+        takes, (names[0], names[1]), continued, tuple(q.name for q in new.queries if q.name not in continued),
+        tuple(q.name for q in old.queries if q.name not in went_on), by_query, refused,
+    )  # fmt: skip
+
+
+def _continued(old: ScriptProgram, new: ScriptProgram, lacking: dict[str, tuple[str, ...]]) -> dict[str, str]:
+    """New names of queries that go on to old ones, each of which goes on once. Feeds that are the same go on, too."""
+    before = {q.name: q for q in old.queries}
+    complete = [q for q in new.queries if q.name not in lacking]
+    out = {q.name: q.name for q in complete if before.get(q.name) == q}
+    for query in complete:
+        free = [q for q in old.queries if q.name not in out.values()]
+        renamed = next((q.name for q in free if (q.emit, q.meaning) == (query.emit, query.meaning)), None)
+        if query.name not in out and renamed is not None:
+            out[query.name] = renamed
+    for query in complete:
+        was = before.get(query.name)
+        if query.name not in out and was is not None and was.name not in out.values() and _follows_on(old, new, was, query):
+            out[query.name] = was.name
+    feeds = {meaning: name for name, meaning in old.feeds}
+    return out | {name: feeds[meaning] for name, meaning in new.feeds if meaning in feeds}
+
+
+def _follows_on(old: ScriptProgram, new: ScriptProgram, was: Asked, now: Asked) -> bool:
+    """Whether a query that was changed goes on where it was: what is final has been said, once, and the rest is still to come."""
+    if was.emit is not now.emit or now.emit is not Emit.FINAL:
+        return False
+    before, after = (_own_rows(p, q.name) for p, q in ((old, was), (new, now)))
+    return before is not None and after is not None and after[:2] == before[:2] and after[2] <= before[2]
+
+
+def _own_rows(program: ScriptProgram, query: str) -> tuple[str, tuple[str, ...], frozenset[str]] | None:
+    """Where its rows come from: stage, masks, and what is carried along of them."""
+    for stage in program.stages:
+        if query in stage.program.queries:
+            names = names_of(stage, dict(program.feeds))
+            for output in stage.program.outputs:
+                if output.query == query:
+                    carried = frozenset(names.inputs[i] for _, i in output.columns)
+                    return names.stage, tuple(sorted(names.inputs[m] for m in output.masks)), carried
+            return names.stage, (), frozenset()
+    return None
+
+
+def _through_feeds(program: ScriptProgram, lacking: dict[str, list[str]]) -> dict[str, list[str]]:
+    """What a feed lacks, those lack that read it."""
+    readers = {f: [q for s in program.stages if any(x.name == f for x in s.sources) for q in s.queries] for f, _ in program.feeds}
+    for feed, queries in readers.items():
+        for query in queries if feed in lacking else ():
+            mine = lacking.setdefault(query, [])
+            mine += [what for what in lacking[feed] if what not in mine]
+    return {query: what for query, what in lacking.items() if query not in readers}
+
+
+# ---- what is lacking ------------------------------------------------------------------------------------------------
+
+
+def _of_new_stage(stage: Stage[Any]) -> Iterator[tuple[str, str]]:
+    """Rows that pass need nothing of what came before."""
+    if isinstance(stage.program, WindowsProgram | JoinProgram | PatternProgram):
+        sources = " and ".join(dict.fromkeys(s.name for s in stage.sources))
+        for query in stage.program.queries:
+            yield query, f"the rows of {sources} that have come, parted as {stage.name!r}"
+
+
+def _of_stage(stage: Stage[Any], names: Names, old: Stage[Any], known: Names) -> Iterator[tuple[str, str]]:
+    held = _Held(stage, names, old, known)
+    match stage.program:
+        case WindowsProgram() as program:
+            yield from held.of_windows(program)
+        case JoinProgram() | PatternProgram():
+            yield from held.of_rows(stage.program)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A new stage beside the old one whose state it is given."""
+
+    stage: Stage[Any]
+    names: Names
+    old: Stage[Any]
+    known: Names
+
+    def of_windows(self, program: WindowsProgram) -> Iterator[tuple[str, str]]:
+        """Of every query the tallies that are neither there nor can be made of rows that are."""
+        for output in program.outputs:
+            yield from ((output.query, what) for t in _read(output.metrics) for what in self._tally(program, t))
+        for report in program.reports:
+            tallies = {report.presence, *report.moved, *_read(report.metrics)}
+            tallies |= {report.counter} if report.counter is not None else set()
+            yield from ((report.query, what) for t in sorted(tallies) for what in self._tally(program, t))
+            tables = [t for t in (report.partition, report.batch) if t is not None]
+            yield from ((report.query, what) for t in tables for what in self._table(t))
+            if report.field is not None:
+                yield from ((report.query, what) for what in self._vector(report.field))
+
+    def of_rows(self, program: JoinProgram | PatternProgram) -> Iterator[tuple[str, str]]:
+        """Of every query the columns that kept rows do not have."""
+        for output in program.shown:
+            vectors = [c.vector for c in output.columns]
+            if isinstance(program, PatternProgram):
+                vectors += [t.vector for o in program.shown if o is output for g in o.groups for t in g.tallies]
+            yield from ((output.query, what) for v in vectors for what in self._vector(v))
+
+    def _tally(self, program: WindowsProgram, index: int) -> Iterator[str]:
+        tally = program.tallies[index]
+        old = self.old.program
+        assert isinstance(old, WindowsProgram)
+        if self.names.tally(tally, program.windows) not in {self.known.tally(t, old.windows) for t in old.tallies}:
+            yield from self._rows(program, tally, old)
+        yield from self._vector(tally.vector)
+        for table in (tally.group, tally.pairs):
+            yield from self._table(table) if table is not None else ()
+
+    def _rows(self, program: WindowsProgram, tally: Tally, old: WindowsProgram) -> Iterator[str]:
+        """Whether rows are there that a tally can be made of."""
+        of = program.windows[tally.window]
+        match of.window:
+            case RangeWindow(size=size, lag=lag):
+                longest = max(old.edges, default=0)
+                if lag + size > longest:
+                    reach = f"the rows of the last {format_duration(longest)}" if longest else "no rows"
+                    yield f"rows of the last {format_duration(lag + size)}; the checkpoint has {reach}"
+            case RowsWindow(rows=rows) if of.partitions is None:
+                most = max((w.window.rows for w in old.windows if isinstance(w.window, RowsWindow)), default=0)
+                if rows > most:
+                    yield f"the last {rows} rows; the checkpoint has {most or 'none'}"
+            case _:
+                yield f"what has come into {of.window} so far"
+        masks = frozenset(self.names.inputs[m] for m in self.stage.vectors[tally.vector].masks)
+        keeps = [frozenset(self.known.inputs[m] for m in masks) for masks in self.old.keep]
+        if keeps and not any(kept <= masks for kept in keeps):
+            yield f"rows that no query wanted: the checkpoint has those where {' or '.join(map(_all, keeps))}"
+
+    def _vector(self, index: int) -> Iterator[str]:
+        vector = self.stage.vectors[index]
+        if vector.kind is VectorKind.ROW and not vector.masks:
+            return
+        if held_as(self.old, self.known, vector.kind, self.names.vectors[index], self.names.values[index]) is None:
+            yield f"{self.names.values[index]} of the rows that have come"
+        if vector.table is not None:
+            yield from self._table(vector.table)
+
+    def _table(self, index: int) -> Iterator[str]:
+        if self.names.tables[index] not in self.known.tables:
+            inputs = ", ".join(self.names.inputs[i] for i in self.stage.tables[index].inputs)
+            yield f"{inputs or 'one group'} of the rows that have come"
+
+
+def _all(conditions: frozenset[str]) -> str:
+    return " and ".join(sorted(conditions))
+
+
+def _read(metrics: Iterable[Metric]) -> set[int]:
+    """The tallies that metrics read."""
+    return {t for m in metrics for t in (m.tally, m.count) if t is not None}

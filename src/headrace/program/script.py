@@ -1,0 +1,28 @@
+"""A whole script as data: what a checkpoint remembers of the program that wrote it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.plan.query import Emit
+from headrace.program.stage import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query: what it is called, when it speaks, and what it means, written out."""
+
+    name: str
+    emit: Emit
+    meaning: str
+    apart: str = ""  # what its stages are called, if they are its own
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptProgram:
+    """All stages, what they give to each other, and the queries."""
+
+    stages: tuple[Stage[Any], ...]
+    feeds: tuple[tuple[str, str], ...]  # name and meaning
+    queries: tuple[Asked, ...]

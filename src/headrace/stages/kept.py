@@ -1,0 +1,56 @@
+"""What a checkpoint asks of a script that goes on with it: queries that were there stay in the stages they are in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from headrace.evolution.names import names_of
+from headrace.stages.meaning import meaning
+
+if TYPE_CHECKING:
+    from headrace.plan.nodes import Node
+    from headrace.plan.query import Emit, Script
+    from headrace.program.script import ScriptProgram
+    from headrace.stages.flatten import Exprs
+
+Route = frozenset[str]  # the expressions that rows are parted by
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Of the old script: which feeds speak before they are final, what rows are parted by, and which queries stand apart."""
+
+    eager: frozenset[str] = frozenset()  # meanings of feeds
+    routes: dict[tuple[Emit, str], Route] = field(default_factory=dict)  # by level and meaning of a query
+    apart: dict[str, str] = field(default_factory=dict)  # queries with stages of their own, and what these are called
+
+    def route(self, emit: Emit, node: Node) -> Route | None:
+        """What the rows of a query were parted by."""
+        return self.routes.get((emit, meaning(node))) if self.routes else None
+
+
+def kept_of(old: ScriptProgram, script: Script, from_now: frozenset[str] = frozenset(), label: str = "") -> Kept:
+    """For a script that goes on; queries `from_now` get stages of their own, which are called so."""
+    routes: dict[str, Route] = {}
+    for stage in old.stages:
+        names = names_of(stage, dict(old.feeds))
+        route = frozenset(names.inputs[i] for i in getattr(stage.route, "inputs", ()))
+        routes |= dict.fromkeys(stage.queries, route)
+    known = {(q.emit, q.meaning): routes[q.name] for q in old.queries if q.name in routes}
+    feeds = {name: text.split(" ", 1) for name, text in old.feeds}
+    levels = {q.emit.value: q.emit for q in script.queries}
+    known |= {(levels[emit], text): routes[name] for name, (emit, text) in feeds.items() if emit in levels}
+    labels = {(q.emit, q.meaning): q.apart for q in old.queries if q.apart} | {q.name: q.apart for q in old.queries if q.apart}
+    apart = dict.fromkeys(from_now, label)
+    for query in script.queries:
+        found = labels.get((query.emit, meaning(query.node))) or labels.get(query.name)
+        if found and query.name not in apart:
+            apart[query.name] = found
+    return Kept(frozenset(text for emit, text in feeds.values() if emit == "CHANGES"), known, apart)
+
+
+def chosen(keys: frozenset[Exprs], route: Route) -> tuple[Exprs, ...] | None:
+    """Of the keys that a query can be parted by, those that make up a route; None: it cannot be parted so."""
+    named = {" | ".join(dict.fromkeys(e.sql for e in exprs)): exprs for exprs in keys}
+    return tuple(named[name] for name in sorted(route)) if route <= named.keys() else None
