@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.evolution.names import names_of
+from headrace.plan.query import Emit
 from headrace.stages.meaning import meaning
 
 if TYPE_CHECKING:
     from headrace.plan.nodes import Node
-    from headrace.plan.query import Emit, Script
+    from headrace.plan.query import Query, Script
     from headrace.program.script import ScriptProgram
     from headrace.stages.flatten import Exprs
 
@@ -21,9 +22,14 @@ Route = frozenset[str]  # the expressions that rows are parted by
 class Kept:
     """Of the old script: which feeds speak before they are final, what rows are parted by, and which queries stand apart."""
 
-    eager: frozenset[str] = frozenset()  # meanings of feeds
+    eager: frozenset[str] = frozenset()  # meanings of feeds that do
+    patient: frozenset[str] = frozenset()  # and of those that do not
     routes: dict[tuple[Emit, str], Route] = field(default_factory=dict)  # by level and meaning of a query
     apart: dict[str, str] = field(default_factory=dict)  # queries with stages of their own, and what these are called
+
+    def known(self, query: Query) -> bool:
+        """Whether a query was there."""
+        return (query.emit, meaning(query.node)) in self.routes
 
     def route(self, emit: Emit, node: Node) -> Route | None:
         """What the rows of a query were parted by."""
@@ -39,15 +45,15 @@ def kept_of(old: ScriptProgram, script: Script, from_now: frozenset[str] = froze
         routes |= dict.fromkeys(stage.queries, route)
     known = {(q.emit, q.meaning): routes[q.name] for q in old.queries if q.name in routes}
     feeds = {name: text.split(" ", 1) for name, text in old.feeds}
-    levels = {q.emit.value: q.emit for q in script.queries}
-    known |= {(levels[emit], text): routes[name] for name, (emit, text) in feeds.items() if emit in levels}
+    known |= {(Emit(emit), text): routes[name] for name, (emit, text) in feeds.items()}
     labels = {(q.emit, q.meaning): q.apart for q in old.queries if q.apart} | {q.name: q.apart for q in old.queries if q.apart}
     apart = dict.fromkeys(from_now, label)
     for query in script.queries:
         found = labels.get((query.emit, meaning(query.node))) or labels.get(query.name)
         if found and query.name not in apart:
             apart[query.name] = found
-    return Kept(frozenset(text for emit, text in feeds.values() if emit == "CHANGES"), known, apart)
+    eager = frozenset(text for emit, text in feeds.values() if emit == Emit.CHANGES.value)
+    return Kept(eager, frozenset(text for _, text in feeds.values()) - eager, known, apart)
 
 
 def chosen(keys: frozenset[Exprs], route: Route) -> tuple[Exprs, ...] | None:

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 
 TypeOf = "Callable[[Expr, Schema], str]"
 NOTHING = Kept()
+EARLY = "early"  # what stages are called that compute again what others have of a feed once it is final
 
 
 def guess_type(expr: Expr, schema: Schema) -> str:
@@ -347,8 +348,9 @@ def _policy(node: WindowReport) -> str | None:
 def lower(script: Script, type_of: Callable[[Expr, Schema], str] = guess_type, kept: Kept = NOTHING) -> Lowered:
     """Optimise every query, cut them into levels, and lower all of a level together; those that stand apart by themselves."""
     groups: dict[str, list[Query]] = {}
+    apart = {q.name: EARLY for q in script.queries if _hurries(q, kept)} | kept.apart
     for query in script.queries:
-        groups.setdefault(kept.apart.get(query.name, ""), []).append(query)
+        groups.setdefault(apart.get(query.name, ""), []).append(query)
     done: dict[str, Finish] = {}
     stages: list[Stage] = []
     feeds: list[Finish] = []
@@ -361,7 +363,16 @@ def lower(script: Script, type_of: Callable[[Expr, Schema], str] = guess_type, k
         rules += part.rules
     streams = tuple({s.name: s for q in script.queries for s in base_streams(q.node)}.values())
     finishes = tuple(done[q.name] for q in script.queries)
-    return Lowered(script, streams, tuple(stages), finishes, tuple(rules), tuple(feeds), kept.apart)
+    return Lowered(script, streams, tuple(stages), finishes, tuple(rules), tuple(feeds), apart)
+
+
+def _hurries(query: Query, kept: Kept) -> bool:
+    """Whether a query is new and asks for results early that a running script reads once they are final: it cannot share them."""
+    if not kept.patient or not query.emit.early or kept.known(query):
+        return False
+    cuts = Cuts()
+    cuts.note(optimize(query.node)[0], True)
+    return any(meaning(node) in kept.patient for node in cuts.eager)
 
 
 class _Group:
