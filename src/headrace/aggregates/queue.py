@@ -32,7 +32,6 @@ class QueueTally:
         self.codes = np.zeros(0, np.uint8)
         self.links = np.zeros((0, 2), np.int32)
         self.free = np.zeros(1, np.int64)  # how many are in use, then the stack of nodes
-        self._saved: tuple[np.ndarray, ...] | None = None
 
     def grow(self, size: int) -> None:
         """Make room for keys."""
@@ -53,8 +52,11 @@ class QueueTally:
             setattr(self, name, array)
         self.free = np.concatenate((self.free, np.arange(size, new)))
 
-    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None) -> Reading:
-        """The front of the queue at every event."""
+    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
+        """The front of the queue at every event. What a queue drops cannot be computed back, so what was there is put back."""
+        touched = np.empty(0, np.int32) if keep else np.unique(event_key)
+        sizes = queues.lengths(touched, self.head, self.links)
+        saved = self._take(touched, sizes)
         out, code = np.zeros(len(event_key), np.int64), np.zeros(len(event_key), np.uint8)
         self._reserve(len(moves.enter_row))
         ranks = self.values.ranks() if self.values is not None and self.mode < queues.FIRST else NO_RANKS
@@ -65,21 +67,11 @@ class QueueTally:
             at.keys(moves.leave), moves.leave_row, self.mode, ranks,
             self.head, self.tail, self.nodes, self.held, self.codes, self.links, self.free, out, code,
         )  # fmt: skip
+        if not keep:
+            self.reset(touched)
+            self._reserve(len(saved[0]))
+            self._put(touched, sizes, *saved)
         return {"value": out, "code": code}
-
-    def save(self, keys: np.ndarray) -> None:
-        """Remember the queues of these keys: what a queue drops cannot be computed back."""
-        sizes = queues.lengths(keys, self.head, self.links)
-        self._saved = (keys, sizes, *self._take(keys, sizes))
-
-    def undo(self, moves: Moves) -> None:
-        """Put the saved queues back."""
-        assert self._saved is not None, "save before a run that is undone"
-        keys, sizes, rows, held, kinds = self._saved
-        queues.clear(keys, self.head, self.tail, self.links, self.free)
-        self._reserve(len(rows))
-        self._put(keys, sizes, rows, held, kinds)
-        self._saved = None
 
     def reset(self, keys: np.ndarray) -> None:
         """Forget these keys."""

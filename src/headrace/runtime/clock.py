@@ -80,22 +80,20 @@ class Clock:
 
     def thresholds(self, header: Header) -> np.ndarray:
         """For every segment, in the order of the header: rows below this time are late, whatever else."""
-        bounds = np.full(len(header.segments), START_OF_TIME, np.int64)
-        delay = self.disorder.delay
-        if self.ended:
-            return np.full(len(header.segments), END_OF_TIME, np.int64)
-        if not self.disorder.bounded:
+        segments = header.segments
+        bounds = np.empty(len(segments), np.int64)
+        if self.ended or not self.disorder.bounded:
+            bounds.fill(END_OF_TIME if self.ended else START_OF_TIME)
             return bounds
-        highest, promised = dict(self.highest), dict(self.promised)
-        for i in sorted(range(len(header.segments)), key=lambda i: header.segments[i].place):
-            segment = header.segments[i]
-            seen, said = (d.get(segment.partition, START_OF_TIME) for d in (highest, promised))
-            bounds[i] = max(self.frontier, self._complete_before(seen, said))
+        highest, promised, undelayed = self.highest.copy(), self.promised.copy(), self.disorder.delay == 0
+        for i in sorted(range(len(segments)), key=lambda i: segments[i].place) if len(segments) > 1 else range(len(segments)):
+            segment = segments[i]
+            p, place = segment.partition, segment.place
+            seen, said = highest.get(p, START_OF_TIME), promised.get(p, START_OF_TIME)
+            bound = max(self.frontier, self._complete_before(seen, said))
             # With no delay at all the frontier is an order key: at the same time, what stands before the last row is late too.
-            if delay == 0 and segment.place < self.last_place.get(segment.partition, segment.place):
-                bounds[i] += 1
-            highest[segment.partition] = max(seen, segment.highest)
-            promised[segment.partition] = max(said, segment.promised)
+            bounds[i] = bound + 1 if undelayed and place < self.last_place.get(p, place) else bound
+            highest[p], promised[p] = max(seen, segment.highest), max(said, segment.promised)
         return bounds
 
     def advance(self, header: Header) -> None:
@@ -126,14 +124,14 @@ class Clock:
     def _observed(self, now: int) -> int:
         if not self.disorder.bounded:
             return START_OF_TIME
-        known = {p: self._complete_before(seen, self.promised[p]) for p, seen in self.highest.items()}
-        if self.disorder.delay is not None:  # a partition that has shown no time is not waited for; for a promise we wait
-            known = {p: upto for p, upto in known.items() if upto > START_OF_TIME}
-        idle = self.disorder.idle
-        active = [upto for p, upto in known.items() if idle is None or now - self.arrival[p] < idle]
+        known = [(p, self._complete_before(seen, self.promised[p])) for p, seen in self.highest.items()]
+        waits, idle = self.disorder.delay is None, self.disorder.idle
+        # A partition that has shown no time is not waited for; for a promise we wait.
+        known = [(p, upto) for p, upto in known if waits or upto > START_OF_TIME]
+        active = [upto for p, upto in known if idle is None or now - self.arrival[p] < idle]
         if active:
             return min(active)
-        furthest = max(known.values(), default=START_OF_TIME)
+        furthest = max((upto for _, upto in known), default=START_OF_TIME)
         return furthest if furthest == START_OF_TIME else furthest + (now - max(self.arrival.values()))
 
     def dump(self) -> dict[str, object]:
@@ -249,7 +247,7 @@ class Clocks:
 
     def taken_before(self, doors: tuple[Door, ...]) -> int:
         """The time before which rows have been taken by K-slack, where that is furthest."""
-        return max((self._taken_before(door) for door in doors), default=START_OF_TIME)
+        return max(self._taken_before(door) for door in doors) if doors else START_OF_TIME
 
     def _taken_before(self, door: Door) -> int:
         own = [self.sources[i] for i in door.sources]

@@ -195,8 +195,9 @@ class Reservoir:
 
     def drop_before(self, row: int) -> None:
         """Let go of chunks whose rows all lie before this one. The open chunk is cut too."""
-        ends = np.append(self.first[1:], self.open.first)
-        gone = int(ends.searchsorted(row, side="right")) if len(self.first) else 0
+        if row < (self.open.first if len(self.first) < 2 else self.first[1]):
+            return
+        gone = int(np.append(self.first[1:], self.open.first).searchsorted(row, side="right")) if len(self.first) else 0
         for chunk in range(self.first_chunk, self.first_chunk + gone):
             self.store.delete(chunk)
             self.cache.forget((self.owner, chunk))

@@ -249,7 +249,7 @@ class Tables:
         pages = self._changed[table]
         if len(pages) << PAGE_BITS < self._tables[table].capacity:
             pages = self._changed[table] = _room(pages, (self._tables[table].capacity >> PAGE_BITS) + 1)
-        pages[numbers >> PAGE_BITS] = True
+        keytable.mark(numbers, PAGE_BITS, pages)
 
     def changed(self, table: int) -> list[int]:
         """The pages of a table that have changed since this was last asked."""

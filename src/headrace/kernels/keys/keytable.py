@@ -97,6 +97,13 @@ def add_references(keys: np.ndarray, by: int, references: np.ndarray) -> None:
         references[key] += by
 
 
+@nb.njit(s.nothing(s.keys, s.integer, s.FLAGS), cache=True)
+def mark(keys: np.ndarray, bits: int, pages: np.ndarray) -> None:
+    """Flag the pages that these keys lie in; a page has 2^bits of them."""
+    for key in keys:
+        pages[key >> bits] = True
+
+
 @nb.njit(s.integer(s.keys, s.INTS, s.FLAGS, s.KEYS), cache=True)
 def unreferenced(keys: np.ndarray, references: np.ndarray, live: np.ndarray, out: np.ndarray) -> int:
     """Collect, each once, those of `keys` that no row holds any more."""

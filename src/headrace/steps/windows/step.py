@@ -126,6 +126,8 @@ class WindowsStep:
         split = int(plan.new.searchsorted(final))
         parts = self._metrics(output, *early, plan.new[:split]), self._metrics(output, *late, plan.new[split:])
         now = [a.append(b) for a, b in zip(*parts, strict=True)]
+        if len(plan.old) == 0:  # most often: nothing that was said can have changed
+            return self._show(output, new, plan.new, now, 1)
         was = self._metrics(output, *before, plan.old)
         take_back, say = corrections.differences(old.rows, new.rows, plan, was, now, turn.removed)
         gone = self._show(output, old, plan.old[take_back], [m.take(take_back) for m in was], -1)
