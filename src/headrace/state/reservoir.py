@@ -93,7 +93,7 @@ class Reservoir:
         self.first = np.zeros(0, np.int64)  # per sealed chunk: number of its first row
         self.last_ts = np.zeros(0, np.int64)  # and time of its last row
         self.first_chunk = 0  # id of the oldest sealed chunk
-        self.open = RowRange(0, np.empty(0, np.int64), layout.empty())
+        self._reopen(0, np.empty(0, np.int64), layout.empty())
 
     @property
     def count(self) -> int:
@@ -107,7 +107,8 @@ class Reservoir:
 
     def append(self, rows: Rows) -> None:
         """Add final rows; seal what fills a chunk."""
-        if len(rows) == 0:
+        if len(self.open.ts) + len(rows) < self.chunk_rows:
+            self._write_behind(rows)
             return
         ts = np.concatenate((self.open.ts, rows.ts))
         columns = [np.concatenate(pair) for pair in zip(self.open.columns, rows.columns, strict=True)]
@@ -116,7 +117,22 @@ class Reservoir:
             stop = min(len(ts), at + self.largest * self.chunk_rows)  # a large batch makes few large chunks
             self._seal(first + at, ts[at:stop], [c[at:stop] for c in columns])
             at = stop
-        self.open = RowRange(first + at, ts[at:], [c[at:] for c in columns])
+        self._reopen(first + at, ts[at:], [c[at:] for c in columns])
+
+    def _reopen(self, first: int, ts: np.ndarray, columns: list[np.ndarray]) -> None:
+        """These rows are the open chunk, and have room for no others."""
+        self.open = self._room = RowRange(first, ts, columns)
+
+    def _write_behind(self, rows: Rows) -> None:
+        """Single rows are written behind those of the open chunk: a copy of it for each would be dear."""
+        n, stop = len(self.open.ts), len(self.open.ts) + len(rows)
+        if stop > len(self._room.ts):
+            parts = (self.open.ts, *self.open.columns)
+            room = [np.concatenate((part, np.empty(stop, part.dtype))) for part in parts]  # twice as much, and a row
+            self._room = RowRange(self.open.first, room[0], room[1:])
+        for part, more in zip((self._room.ts, *self._room.columns), (rows.ts, *rows.columns), strict=True):
+            part[n:stop] = more
+        self.open = RowRange(self.open.first, self._room.ts[:stop], [c[:stop] for c in self._room.columns])
 
     def _seal(self, first: int, ts: np.ndarray, columns: list[np.ndarray]) -> None:
         chunk = self.first_chunk + len(self.first)
@@ -145,7 +161,7 @@ class Reservoir:
         """From now on rows have more columns. In those that are here they are 0."""
         more = layout.types[len(self.layout.types) :]
         self.layout, open_ = layout, self.open
-        self.open = RowRange(open_.first, open_.ts, [*open_.columns, *(np.zeros(len(open_.ts), kind) for kind in more)])
+        self._reopen(open_.first, open_.ts, [*open_.columns, *(np.zeros(len(open_.ts), kind) for kind in more)])
 
     def load_ahead(self, row: int) -> None:
         """Have the chunk that holds this row in the cache when it is asked for."""
@@ -205,7 +221,7 @@ class Reservoir:
         self.first_chunk += gone
         cut = row - self.open.first
         if cut > 0 and len(self.first) == 0:
-            self.open = RowRange(row, self.open.ts[cut:].copy(), [c[cut:].copy() for c in self.open.columns])
+            self._reopen(row, self.open.ts[cut:].copy(), [c[cut:].copy() for c in self.open.columns])
 
     def dump(self) -> dict[str, Any]:
         """The index and the open chunk."""
@@ -218,8 +234,7 @@ class Reservoir:
     def load(self, state: dict[str, Any]) -> None:
         """Put them back."""
         self.first, self.last_ts, self.first_chunk = state["first"], state["last_ts"], state["first_chunk"]
-        columns = [state[f"open_{i}"] for i in range(len(self.layout.types))]
-        self.open = RowRange(state["open_first"], state["open_ts"], columns)
+        self._reopen(state["open_first"], state["open_ts"], [state[f"open_{i}"] for i in range(len(self.layout.types))])
 
 
 def join(runs: list[RowRange], first: int, layout: Layout) -> RowRange:

@@ -59,9 +59,9 @@ class KeyTable:
 
     def number(self, high: np.ndarray, low: np.ndarray) -> np.ndarray:
         """The numbers of these keys, new ones included."""
-        out = self.find(high, low)
-        fresh = (out < 0).nonzero()[0]
-        if len(fresh):
+        out = np.empty(len(high), np.int32)
+        if keytable.find(high, low, self.slots, self.high, self.low, out):
+            fresh = (out < 0).nonzero()[0]
             out[fresh] = self._add(high[fresh], low[fresh])
         return out
 

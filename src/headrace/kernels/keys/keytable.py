@@ -58,12 +58,12 @@ def find_or_add(
     return free_count, count
 
 
-@nb.njit(s.nothing(s.words, s.words, s.KEYS, s.words, s.words, s.KEYS), cache=True)
+@nb.njit(s.integer(s.words, s.words, s.KEYS, s.words, s.words, s.KEYS), cache=True)
 def find(
     want_high: np.ndarray, want_low: np.ndarray, slots: np.ndarray, high: np.ndarray, low: np.ndarray, out: np.ndarray
-) -> None:
-    """Number every wanted key that is known; -1 for the others."""
-    mask = np.uint64(len(slots) - 1)
+) -> int:
+    """Number every wanted key that is known; -1 for the others. Returns how many those are."""
+    mask, unknown = np.uint64(len(slots) - 1), 0
     for i in range(len(want_high)):
         at = want_high[i] & mask
         out[i] = -1
@@ -73,6 +73,8 @@ def find(
                 out[i] = key
                 break
             at = (at + np.uint64(1)) & mask
+        unknown += out[i] < 0
+    return unknown
 
 
 @nb.njit(s.integer(s.keys, s.KEYS, s.words, s.FLAGS, s.KEYS, s.integer), cache=True)

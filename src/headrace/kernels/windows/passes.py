@@ -253,15 +253,20 @@ def distincts(
 
 @nb.njit(nb.types.Tuple((s.INTS, s.INTS))(s.keys, s.keys, s.FLAGS, s.ints), cache=True)
 def chosen(key: np.ndarray, wanted: np.ndarray, flags: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rows that have a wanted key, and how many of them stand before each end. All flags are down, and will be."""
+    """The rows before the last end that have a wanted key, and how many of them stand before each end.
+
+    Ends never go back. All flags are down, and will be.
+    """
     for k in wanted:
         flags[k] = True
-    places, before, n = np.empty(len(key), np.int64), np.zeros(len(key) + 1, np.int64), 0
-    for j in range(len(key)):
-        if flags[key[j]]:
-            places[n] = j
-            n += 1
-        before[j + 1] = n
+    places, out, n, j = np.empty(len(key), np.int64), np.empty(len(ends), np.int64), 0, 0
+    for i in range(len(ends)):
+        while j < ends[i]:
+            if flags[key[j]]:
+                places[n] = j
+                n += 1
+            j += 1
+        out[i] = n
     for k in wanted:
         flags[k] = False
-    return places[:n].copy(), before[ends]
+    return places[:n].copy(), out

@@ -91,9 +91,7 @@ class Evaluator:
         ]
         self._moving, self._peers = stage.program.moving, stage.program.has_peers
         self._flags = [np.zeros(0, np.bool_) for _ in stage.tables]  # of keys, all down but for a moment
-        self._counts = {
-            (t.window, t.group, t.vector): i for i, t in enumerate(stage.program.tallies) if t.kind is TallyKind.COUNT
-        }
+        self._beside = _counts_beside(stage)
         self._readers = _readers(stage)
         self.rings = {
             i: Rings.empty(w.window, w.partitions, layout.types)
@@ -255,8 +253,8 @@ class Evaluator:
         """Rows from number `row` on, of the reservoir and then of the open rows, as long as their time is at most `bound`."""
         runs = self.reservoir.until(row, bound) if row < self.reservoir.count else []
         at = runs[-1].first + len(runs[-1].ts) if runs else row
-        start, stop = at - open_.first, int(open_.ts.searchsorted(bound, side="right"))
-        if start >= 0 and stop > start:
+        start = at - open_.first
+        if start >= 0 and (stop := int(open_.ts.searchsorted(bound, side="right"))) > start:
             runs.append(RowRange(at, open_.ts[start:stop], [c[start:stop] for c in open_.columns]))
         return join(runs, row, self.layout)
 
@@ -308,7 +306,7 @@ class Evaluator:
         """Run all tallies. `found` has the raw readings, of which a sum needs the count beside it."""
         found: list[Reading] = []
         same: dict[tuple[int, int], tuple[Moves, np.ndarray, Reads | None]] = {}  # tallies of one window and group see the same
-        for i, (spec, tally) in enumerate(zip(self.stage.program.tallies, self.tallies, strict=True)):
+        for i, (spec, tally, beside) in enumerate(zip(self.stage.program.tallies, self.tallies, self._beside, strict=True)):
             move, place = moves[spec.window], (spec.window, spec.group)
             if move is None or isinstance(tally, Sliced):
                 seen.events.append({})
@@ -317,7 +315,7 @@ class Evaluator:
             if place not in same:
                 same[place] = self._read_at(spec, move.at(events), rows.columns[spec.group][events], seen, keep)
             part, keys, reads = same[place]
-            found.append(tally.run(part, keys, self._count_beside(spec, found), keep))
+            found.append(tally.run(part, keys, None if beside is None else found[beside]["value"], keep))
             if reads is None:
                 seen.events.append(found[-1])
                 continue
@@ -334,12 +332,6 @@ class Evaluator:
             moves = Moves(moves.enter, moves.enter_row, reads.entered, moves.leave, moves.leave_row, reads.left)
             keys = reads.key
         return moves if keep else moves.only(spec.group, keys, self._flags[spec.group]), keys, reads
-
-    def _count_beside(self, spec: Tally, readings: list[Reading]) -> np.ndarray | None:
-        """The count over the same values, which a sum needs to tell an empty window from a sum of zero."""
-        if spec.kind not in (TallyKind.SUM, TallyKind.MOMENTS):
-            return None
-        return readings[self._counts[spec.window, spec.group, spec.vector]]["value"]
 
     def settle(self, rows: int) -> None:
         """The first `rows` open rows are final: forget what no window can reach any more."""
@@ -361,6 +353,14 @@ class Evaluator:
 def _owner(stage: WindowStage, report: Report) -> tuple[int, int]:
     assert report.partition is not None
     return stage.program.tallies[report.presence].group, report.partition
+
+
+def _counts_beside(stage: WindowStage) -> list[int | None]:
+    """For every sum, the count over the same values, which it needs to tell an empty window from a sum of zero."""
+    tallies = stage.program.tallies
+    counts = {(t.window, t.group, t.vector): i for i, t in enumerate(tallies) if t.kind is TallyKind.COUNT}
+    sums = (TallyKind.SUM, TallyKind.MOMENTS)
+    return [counts[t.window, t.group, t.vector] if t.kind in sums else None for t in tallies]
 
 
 def _readers(stage: WindowStage) -> dict[tuple[int, int], list[int]]:
