@@ -101,8 +101,10 @@ class Opening:
             return
         if self.stage.signed and turn.removed.any():
             self.let_go(turn.old.rows.take(np.flatnonzero(turn.removed)).columns)
-        left = len(turn.new) - turn.final
-        self.rows = turn.new if not turn.final else turn.new.slice(turn.final, len(turn.new)) if left else self._none
+        if turn.final == len(turn.new):
+            self.rows = self._none
+        else:
+            self.rows = turn.new.slice(turn.final, len(turn.new)) if turn.final else turn.new
 
     def let_go(self, columns: list[np.ndarray]) -> None:
         """These rows hold their keys no longer."""

@@ -107,6 +107,8 @@ class Reservoir:
 
     def append(self, rows: Rows) -> None:
         """Add final rows; seal what fills a chunk."""
+        if len(rows) == 0:
+            return
         if len(self.open.ts) + len(rows) < self.chunk_rows:
             self._write_behind(rows)
             return
