@@ -65,17 +65,17 @@ class Opening:
 
     def _merge(self, fresh: Arrivals | None) -> tuple[OpenRows, OpenRows, np.ndarray, np.ndarray]:
         """The rows as they were and as they are, and which of either are not in the other."""
-        old = self.rows
+        old = stays = self.rows
         removed = np.zeros(len(old), np.bool_)
         if fresh is None:
             return old, old, removed, np.zeros(len(old), np.bool_)
         if fresh.sign is not None and (fresh.sign < 0).any():
             places = old.rows.keys.locate(fresh.keys.take(np.flatnonzero(fresh.sign < 0)))
             removed[places[places >= 0]] = True
-            fresh = fresh.take(np.flatnonzero(fresh.sign > 0))
+            fresh, stays = fresh.take(np.flatnonzero(fresh.sign > 0)), old.take(np.flatnonzero(~removed))
         incoming = self._sorted(fresh)
         self.tables.hold(incoming.rows.columns)
-        new, added = (old.take(np.flatnonzero(~removed)) if removed.any() else old).merge(incoming)
+        new, added = stays.merge(incoming)
         return old, new, removed, added
 
     def _merge_unique(self, fresh: Arrivals | None, uniques: Uniques) -> tuple[OpenRows, OpenRows, np.ndarray, np.ndarray]:

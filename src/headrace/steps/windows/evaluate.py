@@ -191,12 +191,12 @@ class Evaluator:
         stop, upto = self._asked(asks) if asks else (START_OF_TIME, 0)
         if len(events) == 0 and stop == START_OF_TIME and upto == 0:
             return self._nothing
-        rows = RowRange(open_.first + start, open_.ts[start:], [c[start:] for c in open_.columns])
-        last = int(rows.ts.searchsorted(stop)) if stop > START_OF_TIME else 0
-        last = max(last, int(events[-1]) + 1 if len(events) else 0, upto - rows.first)
+        first, ts = open_.first + start, open_.ts[start:]
+        last = int(ts.searchsorted(stop)) if stop > START_OF_TIME else 0
+        last = max(last, int(events[-1]) + 1 if len(events) else 0, upto - first)
         if self._peers and last:
-            last = int(rows.ts.searchsorted(rows.ts[last - 1], side="right"))
-        rows = RowRange(rows.first, rows.ts[:last], [c[:last] for c in rows.columns])
+            last = int(ts.searchsorted(ts[last - 1], side="right"))
+        rows = RowRange(first, ts[:last], [c[start : start + last] for c in open_.columns])
         edges = self._read_edges(open_, max(stop, int(rows.ts[-1]) if last else START_OF_TIME))
         moves = self._moves(open_, rows, edges, events, keep=False)
         seen = self._seen(open_, rows, edges, asks, moves)
