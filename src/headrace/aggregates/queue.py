@@ -54,9 +54,7 @@ class QueueTally:
 
     def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
         """The front of the queue at every event. What a queue drops cannot be computed back, so what was there is put back."""
-        touched = np.empty(0, np.int32) if keep else np.unique(event_key)
-        sizes = queues.lengths(touched, self.head, self.links)
-        saved = self._take(touched, sizes)
+        saved = None if keep else self._copy(np.unique(event_key))
         out, code = np.zeros(len(event_key), np.int64), np.zeros(len(event_key), np.uint8)
         self._reserve(len(moves.enter_row))
         ranks = self.values.ranks() if self.values is not None and self.mode < queues.FIRST else NO_RANKS
@@ -67,32 +65,32 @@ class QueueTally:
             at.keys(moves.leave), moves.leave_row, self.mode, ranks,
             self.head, self.tail, self.nodes, self.held, self.codes, self.links, self.free, out, code,
         )  # fmt: skip
-        if not keep:
-            self.reset(touched)
-            self._reserve(len(saved[0]))
-            self._put(touched, sizes, *saved)
+        if saved is not None:
+            self.reset(saved[0])
+            self._put(*saved)
         return {"value": out, "code": code}
 
     def reset(self, keys: np.ndarray) -> None:
         """Forget these keys."""
         queues.clear(keys, self.head, self.tail, self.links, self.free)
 
-    def _take(self, keys: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, ...]:
-        return queues.dump(keys, self.head, self.nodes, self.held, self.codes, self.links, int(sizes.sum()))
+    def _copy(self, keys: np.ndarray) -> tuple[np.ndarray, ...]:
+        """The keys, how many candidates each has, and the candidates: number, value and code."""
+        sizes = queues.lengths(keys, self.head, self.links)
+        found = queues.dump(keys, self.head, self.nodes, self.held, self.codes, self.links, int(sizes.sum()))
+        return keys, sizes, *found
 
     def _put(self, keys: np.ndarray, sizes: np.ndarray, rows: np.ndarray, held: np.ndarray, kinds: np.ndarray) -> None:
+        self._reserve(len(rows))
         queues.load(
             keys, sizes, rows, held, kinds, self.head, self.tail, self.nodes, self.held, self.codes, self.links, self.free
         )
 
     def dump(self, start: int, stop: int) -> dict[str, Any]:
         """The queues of a range of keys."""
-        keys = np.arange(start, stop, dtype=np.int32)
-        sizes = queues.lengths(keys, self.head, self.links)
-        rows, held, kinds = self._take(keys, sizes)
+        _, sizes, rows, held, kinds = self._copy(np.arange(start, stop, dtype=np.int32))
         return {"sizes": sizes, "rows": rows, "held": held, "kinds": kinds}
 
     def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
         """The queues of a range of keys."""
-        self._reserve(len(state["rows"]))
         self._put(np.arange(start, stop, dtype=np.int32), state["sizes"], state["rows"], state["held"], state["kinds"])
