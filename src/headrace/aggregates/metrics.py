@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from headrace.kernels.codes import NULL
 from headrace.kernels.keys.ordered import from_ordered
-from headrace.plan.aggregates import base_type, decimal_parts
+from headrace.plan.aggregates import decimal_parts
 from headrace.plan.arrow import arrow_type
 from headrace.program.aggregates import TallyKind
 from headrace.program.stage import VectorKind
@@ -116,29 +116,20 @@ def kept_to_arrow(vector: Vector, kind: str, column: MetricColumn, tables: Table
 
 
 def _plain(values: VectorKind, spark_type: str, column: MetricColumn) -> pa.Array:
-    """Values that are their own words."""
-    kind = arrow_type(spark_type)
-    if pa.types.is_decimal(kind):
-        return _decimals(column, kind)
-    words = column.words
-    mask = None if column.valid.all() else ~column.valid
-    if pa.types.is_floating(kind):
-        floats = from_ordered(words) if values is VectorKind.ORDERED else words.view(np.float64)
-        return _cast(pa.array(floats, pa.float64(), mask=mask), kind)
+    """Values that are their own words; most types have them in memory just so."""
+    kind, words, valid = arrow_type(spark_type), column.words, column.valid
+    floating = pa.types.is_floating(kind)
+    if floating and values is VectorKind.ORDERED:
+        words = from_ordered(words)
     if pa.types.is_boolean(kind):
-        return pa.array(words != 0, mask=mask)
-    if base_type(spark_type) == "DATE":
-        return pa.array(words.astype(np.int32), pa.int32(), mask=mask).cast(kind)
-    return _cast(pa.array(words, pa.int64(), mask=mask), kind)
+        return pa.array(words != 0, mask=~valid)
+    if pa.types.is_date(kind):
+        return pa.array(words.astype(np.int32), pa.int32(), mask=~valid).cast(kind)
+    wide = kind if kind.bit_width >= 64 else pa.float64() if floating else pa.int64()
+    bits = None if np.count_nonzero(valid) == len(valid) else pa.array(valid).buffers()[1]
+    return _cast(pa.Array.from_buffers(wide, len(valid), [bits, pa.py_buffer(np.ascontiguousarray(words))]), kind)
 
 
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """In this type; a cast that changes nothing still costs microseconds."""
     return column if column.type == kind else column.cast(kind)
-
-
-def _decimals(column: MetricColumn, kind: pa.DataType) -> pa.Array:
-    valid = pa.array(column.valid)
-    bits = None if column.valid.all() else valid.buffers()[1]
-    data = pa.py_buffer(np.ascontiguousarray(column.words).tobytes())
-    return pa.Array.from_buffers(kind, len(column.valid), [bits, data])

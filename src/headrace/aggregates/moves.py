@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headrace.kernels.windows import passes
+
 
 @dataclass(slots=True)
 class Moves:
@@ -21,10 +23,21 @@ class Moves:
     leave_row: np.ndarray
     leave_end: np.ndarray
 
-    def only(self, group: int, active: np.ndarray, events: np.ndarray) -> Moves:
-        """The part that concerns the active keys of a group, as the chosen events see it."""
-        enter, enter_end = _some(self.enter[group], active, self.enter_end[events])
-        leave, leave_end = _some(self.leave[group], active, self.leave_end[events])
+    def at(self, events: np.ndarray) -> Moves:
+        """The same moves, as some of the events see them; they may be seen by no others already."""
+        if len(events) == len(self.enter_end):
+            return self
+        enter_end, leave_end = self.enter_end[events], self.leave_end[events]
+        return Moves(self.enter, self.enter_row, enter_end, self.leave, self.leave_row, leave_end)
+
+    def adds(self, keep: bool) -> int:
+        """How often a run adds to sums."""
+        return (len(self.enter_row) + len(self.leave_row)) * (1 if keep else 2)
+
+    def only(self, group: int, keys: np.ndarray, flags: np.ndarray) -> Moves:
+        """The part that concerns some keys of a group; no key has a flag before and after."""
+        enter, enter_end = passes.chosen(self.enter[group], keys, flags, self.enter_end)
+        leave, leave_end = passes.chosen(self.leave[group], keys, flags, self.leave_end)
         return Moves(
             [c[enter] for c in self.enter], self.enter_row[enter], enter_end,
             [c[leave] for c in self.leave], self.leave_row[leave], leave_end,
@@ -34,10 +47,3 @@ class Moves:
         """What takes these moves back, with no event looking."""
         none = np.empty(0, np.int64)
         return Moves(self.leave, self.leave_row, none, self.enter, self.enter_row, none)
-
-
-def _some(keys: np.ndarray, active: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    chosen = active[keys]
-    before = np.zeros(len(keys) + 1, np.int64)
-    np.cumsum(chosen, out=before[1:])
-    return chosen.nonzero()[0], before[ends]

@@ -32,7 +32,6 @@ class QueueTally:
         self.codes = np.zeros(0, np.uint8)
         self.links = np.zeros((0, 2), np.int32)
         self.free = np.zeros(1, np.int64)  # how many are in use, then the stack of nodes
-        self._saved: tuple[np.ndarray, ...] | None = None
 
     def grow(self, size: int) -> None:
         """Make room for keys."""
@@ -53,8 +52,9 @@ class QueueTally:
             setattr(self, name, array)
         self.free = np.concatenate((self.free, np.arange(size, new)))
 
-    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None) -> Reading:
-        """The front of the queue at every event."""
+    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
+        """The front of the queue at every event. What a queue drops cannot be computed back, so what was there is put back."""
+        saved = None if keep else self._copy(np.unique(event_key))
         out, code = np.zeros(len(event_key), np.int64), np.zeros(len(event_key), np.uint8)
         self._reserve(len(moves.enter_row))
         ranks = self.values.ranks() if self.values is not None and self.mode < queues.FIRST else NO_RANKS
@@ -65,42 +65,32 @@ class QueueTally:
             at.keys(moves.leave), moves.leave_row, self.mode, ranks,
             self.head, self.tail, self.nodes, self.held, self.codes, self.links, self.free, out, code,
         )  # fmt: skip
+        if saved is not None:
+            self.reset(saved[0])
+            self._put(*saved)
         return {"value": out, "code": code}
-
-    def save(self, keys: np.ndarray) -> None:
-        """Remember the queues of these keys: what a queue drops cannot be computed back."""
-        sizes = queues.lengths(keys, self.head, self.links)
-        self._saved = (keys, sizes, *self._take(keys, sizes))
-
-    def undo(self, moves: Moves) -> None:
-        """Put the saved queues back."""
-        assert self._saved is not None, "save before a run that is undone"
-        keys, sizes, rows, held, kinds = self._saved
-        queues.clear(keys, self.head, self.tail, self.links, self.free)
-        self._reserve(len(rows))
-        self._put(keys, sizes, rows, held, kinds)
-        self._saved = None
 
     def reset(self, keys: np.ndarray) -> None:
         """Forget these keys."""
         queues.clear(keys, self.head, self.tail, self.links, self.free)
 
-    def _take(self, keys: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, ...]:
-        return queues.dump(keys, self.head, self.nodes, self.held, self.codes, self.links, int(sizes.sum()))
+    def _copy(self, keys: np.ndarray) -> tuple[np.ndarray, ...]:
+        """The keys, how many candidates each has, and the candidates: number, value and code."""
+        sizes = queues.lengths(keys, self.head, self.links)
+        found = queues.dump(keys, self.head, self.nodes, self.held, self.codes, self.links, int(sizes.sum()))
+        return keys, sizes, *found
 
     def _put(self, keys: np.ndarray, sizes: np.ndarray, rows: np.ndarray, held: np.ndarray, kinds: np.ndarray) -> None:
+        self._reserve(len(rows))
         queues.load(
             keys, sizes, rows, held, kinds, self.head, self.tail, self.nodes, self.held, self.codes, self.links, self.free
         )
 
     def dump(self, start: int, stop: int) -> dict[str, Any]:
         """The queues of a range of keys."""
-        keys = np.arange(start, stop, dtype=np.int32)
-        sizes = queues.lengths(keys, self.head, self.links)
-        rows, held, kinds = self._take(keys, sizes)
+        _, sizes, rows, held, kinds = self._copy(np.arange(start, stop, dtype=np.int32))
         return {"sizes": sizes, "rows": rows, "held": held, "kinds": kinds}
 
     def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
         """The queues of a range of keys."""
-        self._reserve(len(state["rows"]))
         self._put(np.arange(start, stop, dtype=np.int32), state["sizes"], state["rows"], state["held"], state["kinds"])

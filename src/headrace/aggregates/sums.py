@@ -72,27 +72,22 @@ class DoubleSumTally:
         self.limbs.array = grown(self.limbs.array, size)
         self.specials = grown(self.specials, size)
 
-    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None) -> Reading:
+    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
         """Sum, and mean over n values."""
         out, mean = _nothing(len(event_key))
-        self._cover(moves)
+        self._cover(moves, keep)
         at = self.at
         passes.sums(
-            event_key, moves.enter_end, moves.leave_end,
+            keep, event_key, moves.enter_end, moves.leave_end,
             at.keys(moves.enter), at.value(moves.enter), at.code(moves.enter),
             at.keys(moves.leave), at.value(moves.leave), at.code(moves.leave),
             n if n is not None else np.zeros(0, np.int64), self.mean, self.limbs.array, self.limbs.low, self.specials, out, mean,
         )  # fmt: skip
         return {"value": out, "mean": mean}
 
-    def _cover(self, moves: Moves) -> None:
-        # What leaves has entered before, so only what enters can need more room. Undone moves are covered too.
-        values = self.at.value(moves.enter)
-        self.limbs.cover(*exact.limb_range(values), len(values) + len(moves.leave_row))
-
-    def undo(self, moves: Moves) -> None:
-        """Take back."""
-        self.run(moves.reversed(), np.empty(0, np.int32))
+    def _cover(self, moves: Moves, keep: bool) -> None:
+        # What leaves has entered before, so only what enters can need more room.
+        self.limbs.cover(*exact.limb_range(self.at.value(moves.enter)), moves.adds(keep))
 
     def reset(self, keys: np.ndarray) -> None:
         """Forget these keys."""
@@ -126,14 +121,14 @@ class MomentsTally(DoubleSumTally):
         super().grow(size)
         self.squares.array = grown(self.squares.array, size)
 
-    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None) -> Reading:
+    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
         """Both variances."""
         sample, population = _nothing(len(event_key))
-        self._cover(moves)
+        self._cover(moves, keep)
         at = self.at
-        self.squares.cover(*exact.square_limb_range(at.value(moves.enter)), len(moves.enter_row) + len(moves.leave_row))
+        self.squares.cover(*exact.square_limb_range(at.value(moves.enter)), moves.adds(keep))
         passes.variances(
-            event_key, moves.enter_end, moves.leave_end,
+            keep, event_key, moves.enter_end, moves.leave_end,
             at.keys(moves.enter), at.value(moves.enter), at.code(moves.enter),
             at.keys(moves.leave), at.value(moves.leave), at.code(moves.leave),
             n if n is not None else np.zeros(0, np.int64), self.limbs.array, self.limbs.low,
@@ -172,23 +167,19 @@ class IntegerSumTally:
         """Make room."""
         self.limbs.array = grown(self.limbs.array, size)
 
-    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None) -> Reading:
+    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
         """Sum, whether it fits, and mean."""
         size = len(event_key)
         out, fits, mean = np.zeros(size, np.int64), np.zeros(size, np.bool_), np.zeros(size)
-        self.limbs.cover(0, 0, len(moves.enter_row) + len(moves.leave_row))
+        self.limbs.cover(0, 0, moves.adds(keep))
         at = self.at
         passes.integer_sums(
-            event_key, moves.enter_end, moves.leave_end,
+            keep, event_key, moves.enter_end, moves.leave_end,
             at.keys(moves.enter), at.value(moves.enter), at.code(moves.enter),
             at.keys(moves.leave), at.value(moves.leave), at.code(moves.leave),
             n if n is not None else np.zeros(0, np.int64), self.limbs.array, out, fits, mean,
         )  # fmt: skip
         return {"value": out, "fits": fits, "mean": mean}
-
-    def undo(self, moves: Moves) -> None:
-        """Take back."""
-        self.run(moves.reversed(), np.empty(0, np.int32))
 
     def reset(self, keys: np.ndarray) -> None:
         """Forget these keys."""
@@ -213,15 +204,15 @@ class DecimalSumTally(IntegerSumTally):
         super().__init__(spec, layout)
         self.mean_digits = mean_digits
 
-    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None) -> Reading:
+    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
         """Sum and mean, and whether each fits 128 bits."""
         size = len(event_key)
         out, mean = np.zeros((size, 2), np.uint64), np.zeros((size, 2), np.uint64)
         fits, mean_fits = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
-        self.limbs.cover(0, 0, len(moves.enter_row) + len(moves.leave_row))
+        self.limbs.cover(0, 0, moves.adds(keep))
         at = self.at
         passes.decimal_sums(
-            event_key, moves.enter_end, moves.leave_end,
+            keep, event_key, moves.enter_end, moves.leave_end,
             at.keys(moves.enter), at.value(moves.enter), at.value(moves.enter, 1), at.code(moves.enter),
             at.keys(moves.leave), at.value(moves.leave), at.value(moves.leave, 1), at.code(moves.leave),
             n if n is not None else np.zeros(0, np.int64), self.mean_digits, self.limbs.array, out, fits, mean, mean_fits,

@@ -1,8 +1,7 @@
 """Tallies: the state of an aggregate per key. One class per kind, all with the same verbs.
 
 grow(n)        make room for n keys
-run(moves, ..) move rows and read the aggregate at every event
-undo(moves)    take back what `run` did with these moves
+run(moves, ..) move rows and read the aggregate at every event, for good or for a moment
 dump / load    a range of keys as arrays, and back
 """
 
@@ -37,11 +36,11 @@ class TallyState(Protocol):
     def grow(self, size: int) -> None:
         """Make room."""
 
-    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None) -> Reading:
-        """Move rows; read at every event. `n` is the reading of the count beside it, where there is one."""
+    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None, keep: bool = True) -> Reading:
+        """Move rows; read at every event. `n` is the reading of the count beside it, where there is one.
 
-    def undo(self, moves: Moves) -> None:
-        """Take the moves back."""
+        Unless it should `keep` them, the moves are taken back.
+        """
 
     def reset(self, keys: np.ndarray) -> None:
         """Forget these keys."""
@@ -89,19 +88,15 @@ class CountTally:
         """Make room."""
         self.counts = grown(self.counts, size)
 
-    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None) -> Reading:
+    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
         """Count."""
         out = np.zeros(len(event_key), np.int64)
         at = self.at
         passes.counts(
-            event_key, moves.enter_end, moves.leave_end, at.keys(moves.enter), at.code(moves.enter),
+            keep, event_key, moves.enter_end, moves.leave_end, at.keys(moves.enter), at.code(moves.enter),
             at.keys(moves.leave), at.code(moves.leave), self.counts, out,
         )  # fmt: skip
         return {"value": out}
-
-    def undo(self, moves: Moves) -> None:
-        """Count back."""
-        self.run(moves.reversed(), np.empty(0, np.int32))
 
     def reset(self, keys: np.ndarray) -> None:
         """Forget these keys."""
@@ -134,21 +129,17 @@ class DistinctTally:
         """Make room for pairs."""
         self.pair_counts = grown(self.pair_counts, size)
 
-    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None) -> Reading:
+    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
         """Count distinct values."""
         out = np.zeros(len(event_key), np.int64)
         at = self.at
         passes.distincts(
-            event_key, moves.enter_end, moves.leave_end,
+            keep, event_key, moves.enter_end, moves.leave_end,
             at.keys(moves.enter), moves.enter[self.pairs], at.code(moves.enter),
             at.keys(moves.leave), moves.leave[self.pairs], at.code(moves.leave),
             self.pair_counts, self.counts, out,
         )  # fmt: skip
         return {"value": out}
-
-    def undo(self, moves: Moves) -> None:
-        """Count back."""
-        self.run(moves.reversed(), np.empty(0, np.int32))
 
     def reset(self, keys: np.ndarray) -> None:
         """Forget these keys."""

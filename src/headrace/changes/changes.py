@@ -29,7 +29,9 @@ class Changes:
     @staticmethod
     def of(sign: int, keys: Keys, rows: pa.RecordBatch) -> Changes:
         """All with one sign."""
-        return Changes(np.full(len(keys), sign, np.int8), keys, rows)
+        signs = np.empty(len(keys), np.int8)
+        signs.fill(sign)
+        return Changes(signs, keys, rows)
 
     @staticmethod
     def merge(parts: Sequence[Changes]) -> Changes:

@@ -19,14 +19,12 @@ def empty_batch(rows: int) -> pa.RecordBatch:
 
 
 def take(batch: pa.RecordBatch, index: np.ndarray) -> pa.RecordBatch:
-    """Rows of a batch by place."""
+    """Rows of a batch by place. For one, Arrow's own function takes thirty times as long as a slice."""
+    if len(index) == 1:
+        return batch.slice(int(index[0]), 1)
     return batch.take(pa.array(index)) if batch.num_columns else empty_batch(len(index))
 
 
 def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """One after the other."""
-    schema = batches[0].schema
-    if not len(schema):
-        return empty_batch(sum(batch.num_rows for batch in batches))
-    columns = [pa.concat_arrays([batch.column(i) for batch in batches]) for i in range(len(schema))]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    return pa.RecordBatch.from_struct_array(pa.concat_arrays([batch.to_struct_array() for batch in batches]))

@@ -6,16 +6,12 @@ Every bucket gets the same headers in the same batch, so every bucket computes t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.program.stage import Disorder, Door, Source, Stage
 from headrace.steps.step import Standing
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +62,7 @@ class Clock:
     last_place: dict[int, tuple[int, int]] = field(default_factory=dict)
     ended: bool = False
     last: int = START_OF_TIME  # how far time is, or was when the stream ended
+    furthest: int = START_OF_TIME  # the largest of `highest`
 
     @property
     def final_before(self) -> int:
@@ -76,26 +73,24 @@ class Clock:
     @property
     def latest(self) -> int:
         """How far time is for results that need not be final: the largest time seen, or the frontier if that is further."""
-        return max(self.frontier, *self.highest.values()) if self.highest else self.frontier
+        return max(self.frontier, self.furthest)
 
     def thresholds(self, header: Header) -> np.ndarray:
         """For every segment, in the order of the header: rows below this time are late, whatever else."""
-        bounds = np.full(len(header.segments), START_OF_TIME, np.int64)
-        delay = self.disorder.delay
-        if self.ended:
-            return np.full(len(header.segments), END_OF_TIME, np.int64)
-        if not self.disorder.bounded:
+        segments = header.segments
+        bounds = np.empty(len(segments), np.int64)
+        if self.ended or not self.disorder.bounded:
+            bounds.fill(END_OF_TIME if self.ended else START_OF_TIME)
             return bounds
-        highest, promised = dict(self.highest), dict(self.promised)
-        for i in sorted(range(len(header.segments)), key=lambda i: header.segments[i].place):
-            segment = header.segments[i]
-            seen, said = (d.get(segment.partition, START_OF_TIME) for d in (highest, promised))
-            bounds[i] = max(self.frontier, self._complete_before(seen, said))
+        highest, promised, undelayed = self.highest.copy(), self.promised.copy(), self.disorder.delay == 0
+        for i in sorted(range(len(segments)), key=lambda i: segments[i].place) if len(segments) > 1 else range(len(segments)):
+            segment = segments[i]
+            p, place = segment.partition, segment.place
+            seen, said = highest.get(p, START_OF_TIME), promised.get(p, START_OF_TIME)
+            bound = max(self.frontier, self._complete_before(seen, said))
             # With no delay at all the frontier is an order key: at the same time, what stands before the last row is late too.
-            if delay == 0 and segment.place < self.last_place.get(segment.partition, segment.place):
-                bounds[i] += 1
-            highest[segment.partition] = max(seen, segment.highest)
-            promised[segment.partition] = max(said, segment.promised)
+            bounds[i] = bound + 1 if undelayed and place < self.last_place.get(p, place) else bound
+            highest[p], promised[p] = max(seen, segment.highest), max(said, segment.promised)
         return bounds
 
     def advance(self, header: Header) -> None:
@@ -104,12 +99,13 @@ class Clock:
             if segment.rows:
                 p = segment.partition
                 self.highest[p] = max(self.highest.get(p, START_OF_TIME), segment.highest)
+                self.furthest = max(self.furthest, segment.highest)
                 self.promised[p] = max(self.promised.get(p, START_OF_TIME), segment.promised)
                 self.arrival[p] = header.now
                 self.last_place[p] = max(self.last_place.get(p, segment.place), segment.place)
         self.ended = self.ended or header.ended or self._silent(header.now, self.disorder.end_after)
         if self.ended:
-            self.last = max(self.last, *self.highest.values()) if self.highest else self.last
+            self.last = max(self.last, self.furthest)
             self.frontier = END_OF_TIME
         else:
             self.frontier = max(self.frontier, self._observed(header.now))
@@ -126,14 +122,14 @@ class Clock:
     def _observed(self, now: int) -> int:
         if not self.disorder.bounded:
             return START_OF_TIME
-        known = {p: self._complete_before(seen, self.promised[p]) for p, seen in self.highest.items()}
-        if self.disorder.delay is not None:  # a partition that has shown no time is not waited for; for a promise we wait
-            known = {p: upto for p, upto in known.items() if upto > START_OF_TIME}
-        idle = self.disorder.idle
-        active = [upto for p, upto in known.items() if idle is None or now - self.arrival[p] < idle]
+        known = [(p, self._complete_before(seen, self.promised[p])) for p, seen in self.highest.items()]
+        waits, idle = self.disorder.delay is None, self.disorder.idle
+        # A partition that has shown no time is not waited for; for a promise we wait.
+        known = [(p, upto) for p, upto in known if waits or upto > START_OF_TIME]
+        active = [upto for p, upto in known if idle is None or now - self.arrival[p] < idle]
         if active:
             return min(active)
-        furthest = max(known.values(), default=START_OF_TIME)
+        furthest = max((upto for _, upto in known), default=START_OF_TIME)
         return furthest if furthest == START_OF_TIME else furthest + (now - max(self.arrival.values()))
 
     def dump(self) -> dict[str, object]:
@@ -152,6 +148,7 @@ class Clock:
         for p, highest, promised, arrival, *place in state["partitions"]:
             clock.highest[p], clock.promised[p] = highest, promised
             clock.arrival[p], clock.last_place[p] = arrival, (place[0], place[1])
+            clock.furthest = max(clock.furthest, highest)
         return clock
 
 
@@ -164,6 +161,7 @@ class Follower:
     final_before: int = START_OF_TIME
     latest: int = START_OF_TIME
     last: int = START_OF_TIME
+    furthest: int = START_OF_TIME  # it has shown none itself
 
     def thresholds(self, header: Header) -> np.ndarray:
         """Whatever comes has been let in already."""
@@ -194,6 +192,7 @@ class Ended:
     final_before: int = END_OF_TIME
     latest: int = END_OF_TIME
     last: int = START_OF_TIME
+    furthest: int = START_OF_TIME
 
     def thresholds(self, header: Header) -> np.ndarray:
         """Nothing of it is late."""
@@ -240,22 +239,22 @@ class Clocks:
     @property
     def last(self) -> int:
         """How far time is, or was when the last of them ended."""
-        return max(c.last for c in self.sources)
+        return self.sources[0].last if self._one else max(c.last for c in self.sources)
 
     @property
     def furthest(self) -> int:
         """The largest time that any source has shown."""
-        return _furthest(self.sources)
+        return self.sources[0].furthest if self._one else max(c.furthest for c in self.sources)
 
     def taken_before(self, doors: tuple[Door, ...]) -> int:
         """The time before which rows have been taken by K-slack, where that is furthest."""
-        return max((self._taken_before(door) for door in doors), default=START_OF_TIME)
+        return max(self._taken_before(door) for door in doors) if doors else START_OF_TIME
 
     def _taken_before(self, door: Door) -> int:
         own = [self.sources[i] for i in door.sources]
         if all(c.frontier == END_OF_TIME for c in own):
             return END_OF_TIME
-        return _furthest(own) - door.slack
+        return max(c.furthest for c in own) - door.slack
 
     def thresholds(self, header: Header) -> np.ndarray:
         """For every segment, in the order of the header: rows below this time are late, whatever else."""
@@ -281,10 +280,6 @@ class Clocks:
         self.sources = [
             Clock.load(c.disorder, s) if isinstance(c, Clock) else c.load(s) for c, s in zip(self.sources, state, strict=True)
         ]
-
-
-def _furthest(clocks: Sequence[Clock | Follower | Ended]) -> int:
-    return max((t for c in clocks if isinstance(c, Clock) for t in c.highest.values()), default=START_OF_TIME)
 
 
 def _clock_of(number: int, source: Source) -> Clock | Follower | Ended:

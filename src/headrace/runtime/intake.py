@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.kernels.codes import ABSENT, MINUS_INFINITY, NAN, NULL, PLUS_INFINITY
+from headrace.kernels.codes import ABSENT, NULL, mark_odd
 from headrace.kernels.keys.hashing import as_words, hash_columns
 from headrace.kernels.keys.ordered import to_ordered
 from headrace.program.stage import Stage, TableRole, Vector, VectorKind
@@ -45,11 +45,9 @@ class Intake:
     def columns(self, batch: pa.RecordBatch) -> list[np.ndarray]:
         """The columns of these rows."""
         out: list[np.ndarray] = [self._numbers(i, batch) for i in range(len(self.stage.tables))]
-        for index, vector in enumerate(self.stage.vectors):
-            values, code = self._vector(vector, batch)
-            out += values
-            if self.layout.codes[index] is not None:
-                out.append(code)
+        for vector, code in zip(self.stage.vectors, self.layout.codes, strict=True):
+            if code is not None:  # else every row counts, and that is all there is to it
+                out += self._vector(vector, batch)
         return out
 
     def _numbers(self, index: int, batch: pa.RecordBatch) -> np.ndarray:
@@ -63,7 +61,8 @@ class Intake:
             return table.number_values(high, low, arrays[0])
         return table.number(high, low)
 
-    def _vector(self, vector: Vector, batch: pa.RecordBatch) -> tuple[list[np.ndarray], np.ndarray]:
+    def _vector(self, vector: Vector, batch: pa.RecordBatch) -> list[np.ndarray]:
+        """The values of a vector, and their code."""
         code = np.zeros(batch.num_rows, np.uint8)
         values: list[np.ndarray] = []
         if vector.input is not None:
@@ -74,7 +73,7 @@ class Intake:
         kept = all_true(batch, vector.masks)
         if kept is not None:
             code[~kept] = ABSENT
-        return values, code
+        return [*values, code]
 
 
 def _values(kind: VectorKind, column: pa.Array, code: np.ndarray) -> list[np.ndarray]:
@@ -82,13 +81,7 @@ def _values(kind: VectorKind, column: pa.Array, code: np.ndarray) -> list[np.nda
     match kind:
         case VectorKind.DOUBLE:
             floats = _doubles(column)
-            odd = ~np.isfinite(floats)
-            if odd.any():
-                code[np.isnan(floats) & (code != NULL)] = NAN
-                code[floats == np.inf] = PLUS_INFINITY
-                code[floats == -np.inf] = MINUS_INFINITY
-                floats = np.where(odd, 0.0, floats)
-            return [floats]
+            return [np.where(np.isfinite(floats), floats, 0.0) if mark_odd(floats, code) else floats]
         case VectorKind.DECIMAL:
             words = as_words(column)
             assert words is not None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from headrace.changes.rows import batch_of
+from headrace.changes.rows import batch_of, empty_batch
 from headrace.plan.arrow import arrow_type
 from headrace.runtime.intake import Intake, all_true
 from headrace.runtime.unique import Uniques
@@ -30,7 +30,7 @@ class Opening:
     def __init__(self, stage: Stage, layout: Layout, tables: Tables) -> None:
         """No rows."""
         self.stage, self.tables, self.intake = stage, tables, Intake(stage, layout, tables)
-        self._carried = carried(stage)
+        self._carried = list(carried(stage))
         self._names = [f"i{i}" for i in self._carried]
         self._masks = [o.masks for o in stage.program.outputs]
         self.uniques: Uniques | None = None
@@ -38,7 +38,7 @@ class Opening:
             self.uniques = Uniques(stage.unique.within, stage.unique.table, tables[stage.unique.table])
             self._masks.append(stage.unique.members)
         empty = [pa.array([], arrow_type(stage.inputs[i].type)) for i in self._carried]
-        self.rows = OpenRows(Rows.empty(layout), batch_of(empty, self._names, 0), [None for _ in self._masks])
+        self.rows = self._none = OpenRows(Rows.empty(layout), batch_of(empty, self._names, 0), [None for _ in self._masks])
         self.counts = np.zeros(0, np.bool_)  # with UNIQUE BY: which of them count
 
     def turn(self, fresh: Arrivals | None, step: Step, times: Times) -> Turn:
@@ -59,23 +59,23 @@ class Opening:
     def _sorted(self, arrivals: Arrivals) -> OpenRows:
         """Arrivals as open rows, in the total order."""
         inputs = arrivals.inputs
-        carry = batch_of([inputs.column(i) for i in self._carried], self._names, len(arrivals))
+        carry = inputs.select(self._carried).rename_columns(self._names) if self._carried else empty_batch(len(arrivals))
         wanted = [all_true(inputs, masks) for masks in self._masks]
         return OpenRows(Rows(arrivals.keys, self.intake.columns(inputs)), carry, wanted).sorted()
 
     def _merge(self, fresh: Arrivals | None) -> tuple[OpenRows, OpenRows, np.ndarray, np.ndarray]:
         """The rows as they were and as they are, and which of either are not in the other."""
-        old = self.rows
+        old = stays = self.rows
         removed = np.zeros(len(old), np.bool_)
         if fresh is None:
             return old, old, removed, np.zeros(len(old), np.bool_)
         if fresh.sign is not None and (fresh.sign < 0).any():
             places = old.rows.keys.locate(fresh.keys.take(np.flatnonzero(fresh.sign < 0)))
             removed[places[places >= 0]] = True
-            fresh = fresh.take(np.flatnonzero(fresh.sign > 0))
+            fresh, stays = fresh.take(np.flatnonzero(fresh.sign > 0)), old.take(np.flatnonzero(~removed))
         incoming = self._sorted(fresh)
         self.tables.hold(incoming.rows.columns)
-        new, added = (old.take(np.flatnonzero(~removed)) if removed.any() else old).merge(incoming)
+        new, added = stays.merge(incoming)
         return old, new, removed, added
 
     def _merge_unique(self, fresh: Arrivals | None, uniques: Uniques) -> tuple[OpenRows, OpenRows, np.ndarray, np.ndarray]:
@@ -101,7 +101,10 @@ class Opening:
             return
         if self.stage.signed and turn.removed.any():
             self.let_go(turn.old.rows.take(np.flatnonzero(turn.removed)).columns)
-        self.rows = turn.new.slice(turn.final, len(turn.new)) if turn.final else turn.new
+        if turn.final == len(turn.new):
+            self.rows = self._none
+        else:
+            self.rows = turn.new.slice(turn.final, len(turn.new)) if turn.final else turn.new
 
     def let_go(self, columns: list[np.ndarray]) -> None:
         """These rows hold their keys no longer."""

@@ -81,7 +81,7 @@ class TaskProcessor:
 
     def _admit(self, header: Header, arrivals: Arrivals, bounds: np.ndarray, taken: int, result: Result) -> Arrivals:
         """Part the late rows from the others. What comes behind rows that have been taken is late, too."""
-        late = arrivals.behind | (arrivals.keys.ts < bounds[arrivals.segment])
+        late = arrivals.behind | (arrivals.keys.ts < (bounds if len(bounds) == 1 else bounds[arrivals.segment]))
         result.late = int(np.count_nonzero(late))
         if result.late:
             sources = np.array([s.source for s in header.segments])[arrivals.segment[late]]

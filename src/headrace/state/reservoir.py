@@ -93,7 +93,7 @@ class Reservoir:
         self.first = np.zeros(0, np.int64)  # per sealed chunk: number of its first row
         self.last_ts = np.zeros(0, np.int64)  # and time of its last row
         self.first_chunk = 0  # id of the oldest sealed chunk
-        self.open = RowRange(0, np.empty(0, np.int64), layout.empty())
+        self.reopen(0, np.empty(0, np.int64), layout.empty())
 
     @property
     def count(self) -> int:
@@ -109,6 +109,9 @@ class Reservoir:
         """Add final rows; seal what fills a chunk."""
         if len(rows) == 0:
             return
+        if len(self.open.ts) + len(rows) < self.chunk_rows:
+            self._write_behind(rows)
+            return
         ts = np.concatenate((self.open.ts, rows.ts))
         columns = [np.concatenate(pair) for pair in zip(self.open.columns, rows.columns, strict=True)]
         first, at = self.open.first, 0
@@ -116,7 +119,22 @@ class Reservoir:
             stop = min(len(ts), at + self.largest * self.chunk_rows)  # a large batch makes few large chunks
             self._seal(first + at, ts[at:stop], [c[at:stop] for c in columns])
             at = stop
-        self.open = RowRange(first + at, ts[at:], [c[at:] for c in columns])
+        self.reopen(first + at, ts[at:], [c[at:] for c in columns])
+
+    def reopen(self, first: int, ts: np.ndarray, columns: list[np.ndarray]) -> None:
+        """These rows are the open chunk, and have room for no others."""
+        self.open = self._room = RowRange(first, ts, columns)
+
+    def _write_behind(self, rows: Rows) -> None:
+        """Single rows are written behind those of the open chunk: a copy of it for each would be dear."""
+        n, stop = len(self.open.ts), len(self.open.ts) + len(rows)
+        if stop > len(self._room.ts):
+            parts = (self.open.ts, *self.open.columns)
+            room = [np.concatenate((part, np.empty(stop, part.dtype))) for part in parts]  # twice as much, and a row
+            self._room = RowRange(self.open.first, room[0], room[1:])
+        for part, more in zip((self._room.ts, *self._room.columns), (rows.ts, *rows.columns), strict=True):
+            part[n:stop] = more
+        self.open = RowRange(self.open.first, self._room.ts[:stop], [c[:stop] for c in self._room.columns])
 
     def _seal(self, first: int, ts: np.ndarray, columns: list[np.ndarray]) -> None:
         chunk = self.first_chunk + len(self.first)
@@ -144,7 +162,7 @@ class Reservoir:
         """From now on rows have more columns. In those that are here they are 0."""
         more = layout.types[len(self.layout.types) :]
         self.layout, open_ = layout, self.open
-        self.open = RowRange(open_.first, open_.ts, [*open_.columns, *(np.zeros(len(open_.ts), kind) for kind in more)])
+        self.reopen(open_.first, open_.ts, [*open_.columns, *(np.zeros(len(open_.ts), kind) for kind in more)])
 
     def load_ahead(self, row: int) -> None:
         """Have the chunk that holds this row in the cache when it is asked for."""
@@ -194,8 +212,9 @@ class Reservoir:
 
     def drop_before(self, row: int) -> None:
         """Let go of chunks whose rows all lie before this one. The open chunk is cut too."""
-        ends = np.append(self.first[1:], self.open.first)
-        gone = int(ends.searchsorted(row, side="right")) if len(self.first) else 0
+        if row < (self.open.first if len(self.first) < 2 else self.first[1]):
+            return
+        gone = int(np.append(self.first[1:], self.open.first).searchsorted(row, side="right")) if len(self.first) else 0
         for chunk in range(self.first_chunk, self.first_chunk + gone):
             self.store.delete(chunk)
             self.cache.forget((self.owner, chunk))
@@ -203,7 +222,7 @@ class Reservoir:
         self.first_chunk += gone
         cut = row - self.open.first
         if cut > 0 and len(self.first) == 0:
-            self.open = RowRange(row, self.open.ts[cut:].copy(), [c[cut:].copy() for c in self.open.columns])
+            self.reopen(row, self.open.ts[cut:].copy(), [c[cut:].copy() for c in self.open.columns])
 
     def dump(self) -> dict[str, Any]:
         """The index and the open chunk."""
@@ -216,8 +235,7 @@ class Reservoir:
     def load(self, state: dict[str, Any]) -> None:
         """Put them back."""
         self.first, self.last_ts, self.first_chunk = state["first"], state["last_ts"], state["first_chunk"]
-        columns = [state[f"open_{i}"] for i in range(len(self.layout.types))]
-        self.open = RowRange(state["open_first"], state["open_ts"], columns)
+        self.reopen(state["open_first"], state["open_ts"], [state[f"open_{i}"] for i in range(len(self.layout.types))])
 
 
 def write_chunk(ts: np.ndarray, columns: list[np.ndarray]) -> bytes:

@@ -59,9 +59,9 @@ class KeyTable:
 
     def number(self, high: np.ndarray, low: np.ndarray) -> np.ndarray:
         """The numbers of these keys, new ones included."""
-        out = self.find(high, low)
-        fresh = (out < 0).nonzero()[0]
-        if len(fresh):
+        out = np.empty(len(high), np.int32)
+        if keytable.find(high, low, self.slots, self.high, self.low, out):
+            fresh = (out < 0).nonzero()[0]
             out[fresh] = self._add(high[fresh], low[fresh])
         return out
 
@@ -249,7 +249,7 @@ class Tables:
         pages = self._changed[table]
         if len(pages) << PAGE_BITS < self._tables[table].capacity:
             pages = self._changed[table] = _room(pages, (self._tables[table].capacity >> PAGE_BITS) + 1)
-        pages[numbers >> PAGE_BITS] = True
+        keytable.mark(numbers, PAGE_BITS, pages)
 
     def touch_all(self) -> None:
         """Everything must be saved."""

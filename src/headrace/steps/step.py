@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 Results = list[tuple[str, "Changes"]]  # by query
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Times:
     """How far time is, before a batch and after it: the frontier, and the clock of results that need not be final."""
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from headrace.kernels import signatures as s
 
-_LANES = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
+_HIGH, _LOW = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 _NULL = np.uint64(0xA0761D6478BD642F)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
@@ -28,31 +28,32 @@ def _mix(h: int) -> int:
     return h ^ (h >> np.uint64(31))
 
 
-@nb.njit(s.nothing(s.WORDS, s.words, s.flags, s.word), cache=True)
-def _mix_words(hashes: np.ndarray, words: np.ndarray, valid: np.ndarray, lane: int) -> None:
+@nb.njit(s.nothing(s.WORDS, s.WORDS, s.words, s.flags), cache=True)
+def _mix_words(high: np.ndarray, low: np.ndarray, words: np.ndarray, valid: np.ndarray) -> None:
     for i in range(len(words)):
         word = words[i] if valid[i] else _NULL
-        hashes[i] = _mix((hashes[i] + word) * lane + np.uint64(valid[i]))
+        high[i] = _mix((high[i] + word) * _HIGH + np.uint64(valid[i]))
+        low[i] = _mix((low[i] + word) * _LOW + np.uint64(valid[i]))
 
 
-@nb.njit(s.nothing(s.WORDS, s.ints, s.codes, s.flags, s.word), cache=True)
-def _mix_bytes(hashes: np.ndarray, offsets: np.ndarray, data: np.ndarray, valid: np.ndarray, lane: int) -> None:
-    for i in range(len(hashes)):
-        h = hashes[i]
+@nb.njit(s.nothing(s.WORDS, s.WORDS, s.ints, s.codes, s.flags), cache=True)
+def _mix_bytes(high: np.ndarray, low: np.ndarray, offsets: np.ndarray, data: np.ndarray, valid: np.ndarray) -> None:
+    for i in range(len(high)):
         if not valid[i]:
-            hashes[i] = _mix((h + _NULL) * lane)
+            high[i], low[i] = _mix((high[i] + _NULL) * _HIGH), _mix((low[i] + _NULL) * _LOW)
             continue
         start, end = offsets[i], offsets[i + 1]
         # The length takes part, so that ('ab', 'c') and ('a', 'bc') differ.
-        h = _mix(h * lane + np.uint64(end - start + 1))
+        size = np.uint64(end - start + 1)
+        one, two = _mix(high[i] * _HIGH + size), _mix(low[i] * _LOW + size)
         word, filled = np.uint64(0), 0
         for at in range(start, end):
             word |= np.uint64(data[at]) << np.uint64(8 * filled)
             filled += 1
             if filled == 8:
-                h = _mix((h ^ word) * lane)
+                one, two = _mix((one ^ word) * _HIGH), _mix((two ^ word) * _LOW)
                 word, filled = np.uint64(0), 0
-        hashes[i] = _mix((h ^ word) * lane)
+        high[i], low[i] = _mix((one ^ word) * _HIGH), _mix((two ^ word) * _LOW)
 
 
 def is_valid(column: pa.Array) -> np.ndarray:
@@ -65,6 +66,8 @@ def is_valid(column: pa.Array) -> np.ndarray:
 def as_words(column: pa.Array) -> list[np.ndarray] | None:
     """A fixed-width column as 64-bit words (one or two per row); None for columns of variable width."""
     kind = column.type
+    if pa.types.is_string(kind):  # most keys are
+        return None
     if pa.types.is_decimal(kind):
         pairs = np.frombuffer(column.buffers()[1], np.uint64).reshape(-1, 2)[column.offset : column.offset + len(column)]
         return [np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])]
@@ -87,7 +90,9 @@ def as_words(column: pa.Array) -> list[np.ndarray] | None:
 
 def hash_columns(columns: list[pa.Array], rows: int) -> tuple[np.ndarray, np.ndarray]:
     """The 128-bit identity of each row's values in these columns, as two arrays of uint64."""
-    lanes = tuple(np.full(rows, lane, np.uint64) for lane in _LANES)
+    high, low = np.empty(rows, np.uint64), np.empty(rows, np.uint64)
+    high.fill(_HIGH)
+    low.fill(_LOW)
     for column in columns if rows else ():
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
@@ -97,13 +102,11 @@ def hash_columns(columns: list[pa.Array], rows: int) -> tuple[np.ndarray, np.nda
         words = as_words(column)
         if words is not None:
             for part in words:
-                for hashes, lane in zip(lanes, _LANES, strict=True):
-                    _mix_words(hashes, part, valid, lane)
+                _mix_words(high, low, part, valid)
             continue
         offsets, content = bytes_of(_as_text(column) if pa.types.is_nested(column.type) else column)
-        for hashes, lane in zip(lanes, _LANES, strict=True):
-            _mix_bytes(hashes, offsets, content, valid, lane)
-    return lanes
+        _mix_bytes(high, low, offsets, content, valid)
+    return high, low
 
 
 def bytes_of(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:

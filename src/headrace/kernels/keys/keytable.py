@@ -58,12 +58,12 @@ def find_or_add(
     return free_count, count
 
 
-@nb.njit(s.nothing(s.words, s.words, s.KEYS, s.words, s.words, s.KEYS), cache=True)
+@nb.njit(s.integer(s.words, s.words, s.KEYS, s.words, s.words, s.KEYS), cache=True)
 def find(
     want_high: np.ndarray, want_low: np.ndarray, slots: np.ndarray, high: np.ndarray, low: np.ndarray, out: np.ndarray
-) -> None:
-    """Number every wanted key that is known; -1 for the others."""
-    mask = np.uint64(len(slots) - 1)
+) -> int:
+    """Number every wanted key that is known; -1 for the others. Returns how many those are."""
+    mask, unknown = np.uint64(len(slots) - 1), 0
     for i in range(len(want_high)):
         at = want_high[i] & mask
         out[i] = -1
@@ -73,6 +73,8 @@ def find(
                 out[i] = key
                 break
             at = (at + np.uint64(1)) & mask
+        unknown += out[i] < 0
+    return unknown
 
 
 @nb.njit(s.integer(s.keys, s.KEYS, s.words, s.FLAGS, s.KEYS, s.integer), cache=True)
@@ -95,6 +97,13 @@ def add_references(keys: np.ndarray, by: int, references: np.ndarray) -> None:
     """Count the rows that hold a key: `by` more or fewer for each row."""
     for key in keys:
         references[key] += by
+
+
+@nb.njit(s.nothing(s.keys, s.integer, s.FLAGS), cache=True)
+def mark(keys: np.ndarray, bits: int, pages: np.ndarray) -> None:
+    """Flag the pages that these keys lie in; a page has 2^bits of them."""
+    for key in keys:
+        pages[key >> bits] = True
 
 
 @nb.njit(s.integer(s.keys, s.INTS, s.FLAGS, s.KEYS), cache=True)

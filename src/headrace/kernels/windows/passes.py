@@ -1,8 +1,8 @@
 """One pass over a window: rows enter, rows leave, and at every event the aggregate of its key is read.
 
 All kernels share one form. `enter_end[i]` and `leave_end[i]` say how many rows have entered and left when event i is
-evaluated; what is left of `enter` and `leave` after the last event moves without being looked at. `code` says what a value
-is: see `headrace.kernels.codes`.
+evaluated; what is left of `enter` and `leave` after the last event moves without being looked at. Without `keep`, what moved is
+taken back instead: everything is exact, so that restores every bit. `code` says what a value is: see `headrace.kernels.codes`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from headrace.kernels.codes import NULL
 from headrace.kernels.exact import accumulators as exact
 from headrace.kernels.exact import moments as read
 
+_SEEN = (s.boolean, s.keys, s.ints, s.ints)  # whether moves are kept; of events: the keys, and how far rows have moved
+_DOUBLES, _INTEGERS, _DECIMALS = (s.keys, s.floats, s.codes), (s.keys, s.ints, s.codes), (s.keys, s.ints, s.words, s.codes)
 
-@nb.njit(cache=True)
-def _count_rest(key: np.ndarray, code: np.ndarray, start: int, by: int, state: np.ndarray) -> None:
-    for j in range(start, len(key)):
-        if code[j] < NULL:
-            state[key[j]] += by
+
+@nb.njit(inline="always")
+def _rest(moved, count, keep, sign):  # type: ignore[no-untyped-def]
+    """What is left to do after the last event: which rows, and whether they enter or leave."""
+    return (moved, count, sign) if keep else (0, moved, -sign)
 
 
 @nb.njit(inline="always")
@@ -48,22 +50,15 @@ def _move_moments(limbs, low, squares, squares_low, specials, key, value, code, 
 
 
 @nb.njit(inline="always")
-def _pair_in(key, pair, pair_count, state):  # type: ignore[no-untyped-def]
-    pair_count[pair] += 1
-    if pair_count[pair] == 1:
-        state[key] += 1
+def _move_pair(key, pair, pair_count, state, sign):  # type: ignore[no-untyped-def]
+    pair_count[pair] += sign
+    if pair_count[pair] == (1 if sign > 0 else 0):
+        state[key] += sign
 
 
-@nb.njit(inline="always")
-def _pair_out(key, pair, pair_count, state):  # type: ignore[no-untyped-def]
-    pair_count[pair] -= 1
-    if pair_count[pair] == 0:
-        state[key] -= 1
-
-
-@nb.njit(s.nothing(s.keys, s.ints, s.ints, s.keys, s.codes, s.keys, s.codes, s.INTS, s.INTS), cache=True)
+@nb.njit(s.nothing(*_SEEN, s.keys, s.codes, s.keys, s.codes, s.INTS, s.INTS), cache=True)
 def counts(
-    event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
+    keep: bool, event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
     enter_key: np.ndarray, enter_code: np.ndarray, leave_key: np.ndarray, leave_code: np.ndarray,
     state: np.ndarray, out: np.ndarray,
 ) -> None:  # fmt: skip
@@ -79,33 +74,19 @@ def counts(
                 state[leave_key[left]] -= 1
             left += 1
         out[i] = state[event_key[i]]
-    _count_rest(enter_key, enter_code, entered, 1, state)
-    _count_rest(leave_key, leave_code, left, -1, state)
+    start, stop, by = _rest(entered, len(enter_key), keep, 1)
+    for j in range(start, stop):
+        if enter_code[j] < NULL:
+            state[enter_key[j]] += by
+    start, stop, by = _rest(left, len(leave_key), keep, -1)
+    for j in range(start, stop):
+        if leave_code[j] < NULL:
+            state[leave_key[j]] += by
 
 
-@nb.njit(
-    s.nothing(
-        s.keys,
-        s.ints,
-        s.ints,
-        s.keys,
-        s.floats,
-        s.codes,
-        s.keys,
-        s.floats,
-        s.codes,
-        s.ints,
-        s.boolean,
-        s.LIMBS,
-        s.integer,
-        s.LIMBS,
-        s.FLOATS,
-        s.FLOATS,
-    ),
-    cache=True,
-)
+@nb.njit(s.nothing(*_SEEN, *_DOUBLES, *_DOUBLES, s.ints, s.boolean, s.LIMBS, s.integer, s.LIMBS, s.FLOATS, s.FLOATS), cache=True)
 def sums(
-    event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
+    keep: bool, event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
     enter_key: np.ndarray, enter_value: np.ndarray, enter_code: np.ndarray,
     leave_key: np.ndarray, leave_value: np.ndarray, leave_code: np.ndarray,
     n: np.ndarray, want_mean: bool, limbs: np.ndarray, low: int, specials: np.ndarray, out: np.ndarray, mean: np.ndarray,
@@ -127,20 +108,17 @@ def sums(
             out[i] = read.read_sum(limbs, key, low)
             if want_mean:
                 mean[i] = read.read_mean(limbs, key, low, n[i])
-    for j in range(entered, len(enter_key)):
-        _move(limbs, low, specials, enter_key[j], enter_value[j], enter_code[j], 1)
-    for j in range(left, len(leave_key)):
-        _move(limbs, low, specials, leave_key[j], leave_value[j], leave_code[j], -1)
+    start, stop, by = _rest(entered, len(enter_key), keep, 1)
+    for j in range(start, stop):
+        _move(limbs, low, specials, enter_key[j], enter_value[j], enter_code[j], by)
+    start, stop, by = _rest(left, len(leave_key), keep, -1)
+    for j in range(start, stop):
+        _move(limbs, low, specials, leave_key[j], leave_value[j], leave_code[j], by)
 
 
-@nb.njit(
-    s.nothing(
-        s.keys, s.ints, s.ints, s.keys, s.ints, s.codes, s.keys, s.ints, s.codes, s.ints, s.LIMBS, s.INTS, s.FLAGS, s.FLOATS
-    ),
-    cache=True,
-)
+@nb.njit(s.nothing(*_SEEN, *_INTEGERS, *_INTEGERS, s.ints, s.LIMBS, s.INTS, s.FLAGS, s.FLOATS), cache=True)
 def integer_sums(
-    event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
+    keep: bool, event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
     enter_key: np.ndarray, enter_value: np.ndarray, enter_code: np.ndarray,
     leave_key: np.ndarray, leave_value: np.ndarray, leave_code: np.ndarray,
     n: np.ndarray, limbs: np.ndarray, out: np.ndarray, fits: np.ndarray, mean: np.ndarray,
@@ -159,39 +137,22 @@ def integer_sums(
         if n[i] > 0:
             out[i], fits[i] = read.read_int64(limbs, event_key[i], 0)
             mean[i] = read.read_mean(limbs, event_key[i], 0, n[i])
-    for j in range(entered, len(enter_key)):
+    start, stop, by = _rest(entered, len(enter_key), keep, 1)
+    for j in range(start, stop):
         if enter_code[j] == 0:
-            exact.add_int(limbs, enter_key[j], 0, enter_value[j], 1)
-    for j in range(left, len(leave_key)):
+            exact.add_int(limbs, enter_key[j], 0, enter_value[j], by)
+    start, stop, by = _rest(left, len(leave_key), keep, -1)
+    for j in range(start, stop):
         if leave_code[j] == 0:
-            exact.add_int(limbs, leave_key[j], 0, leave_value[j], -1)
+            exact.add_int(limbs, leave_key[j], 0, leave_value[j], by)
 
 
 @nb.njit(
-    s.nothing(
-        s.keys,
-        s.ints,
-        s.ints,
-        s.keys,
-        s.ints,
-        s.words,
-        s.codes,
-        s.keys,
-        s.ints,
-        s.words,
-        s.codes,
-        s.ints,
-        s.integer,
-        s.LIMBS,
-        s.WORD_PAIRS,
-        s.FLAGS,
-        s.WORD_PAIRS,
-        s.FLAGS,
-    ),
+    s.nothing(*_SEEN, *_DECIMALS, *_DECIMALS, s.ints, s.integer, s.LIMBS, s.WORD_PAIRS, s.FLAGS, s.WORD_PAIRS, s.FLAGS),
     cache=True,
 )
 def decimal_sums(
-    event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
+    keep: bool, event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
     enter_key: np.ndarray, enter_high: np.ndarray, enter_low: np.ndarray, enter_code: np.ndarray,
     leave_key: np.ndarray, leave_high: np.ndarray, leave_low: np.ndarray, leave_code: np.ndarray,
     n: np.ndarray, mean_digits: int, limbs: np.ndarray,
@@ -213,38 +174,22 @@ def decimal_sums(
             out[i, 0], out[i, 1] = low, np.uint64(high)
             high, low, mean_fits[i] = read.read_mean_int128(limbs, event_key[i], 0, n[i], mean_digits)
             mean[i, 0], mean[i, 1] = low, np.uint64(high)
-    for j in range(entered, len(enter_key)):
+    start, stop, by = _rest(entered, len(enter_key), keep, 1)
+    for j in range(start, stop):
         if enter_code[j] == 0:
-            exact.add_int128(limbs, enter_key[j], 0, enter_high[j], enter_low[j], 1)
-    for j in range(left, len(leave_key)):
+            exact.add_int128(limbs, enter_key[j], 0, enter_high[j], enter_low[j], by)
+    start, stop, by = _rest(left, len(leave_key), keep, -1)
+    for j in range(start, stop):
         if leave_code[j] == 0:
-            exact.add_int128(limbs, leave_key[j], 0, leave_high[j], leave_low[j], -1)
+            exact.add_int128(limbs, leave_key[j], 0, leave_high[j], leave_low[j], by)
 
 
 @nb.njit(
-    s.nothing(
-        s.keys,
-        s.ints,
-        s.ints,
-        s.keys,
-        s.floats,
-        s.codes,
-        s.keys,
-        s.floats,
-        s.codes,
-        s.ints,
-        s.LIMBS,
-        s.integer,
-        s.LIMBS,
-        s.integer,
-        s.LIMBS,
-        s.FLOATS,
-        s.FLOATS,
-    ),
+    s.nothing(*_SEEN, *_DOUBLES, *_DOUBLES, s.ints, s.LIMBS, s.integer, s.LIMBS, s.integer, s.LIMBS, s.FLOATS, s.FLOATS),
     cache=True,
 )
 def variances(
-    event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
+    keep: bool, event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
     enter_key: np.ndarray, enter_value: np.ndarray, enter_code: np.ndarray,
     leave_key: np.ndarray, leave_value: np.ndarray, leave_code: np.ndarray,
     n: np.ndarray, limbs: np.ndarray, low: int, squares: np.ndarray, squares_low: int, specials: np.ndarray,
@@ -269,15 +214,17 @@ def variances(
             population[i] = read.read_variance(limbs, low, squares, squares_low, key, n[i], 0)
             if n[i] > 1:
                 sample[i] = read.read_variance(limbs, low, squares, squares_low, key, n[i], 1)
-    for j in range(entered, len(enter_key)):
-        _move_moments(limbs, low, squares, squares_low, specials, enter_key[j], enter_value[j], enter_code[j], 1)
-    for j in range(left, len(leave_key)):
-        _move_moments(limbs, low, squares, squares_low, specials, leave_key[j], leave_value[j], leave_code[j], -1)
+    start, stop, by = _rest(entered, len(enter_key), keep, 1)
+    for j in range(start, stop):
+        _move_moments(limbs, low, squares, squares_low, specials, enter_key[j], enter_value[j], enter_code[j], by)
+    start, stop, by = _rest(left, len(leave_key), keep, -1)
+    for j in range(start, stop):
+        _move_moments(limbs, low, squares, squares_low, specials, leave_key[j], leave_value[j], leave_code[j], by)
 
 
-@nb.njit(s.nothing(s.keys, s.ints, s.ints, s.keys, s.keys, s.codes, s.keys, s.keys, s.codes, s.INTS, s.INTS, s.INTS), cache=True)
+@nb.njit(s.nothing(*_SEEN, s.keys, s.keys, s.codes, s.keys, s.keys, s.codes, s.INTS, s.INTS, s.INTS), cache=True)
 def distincts(
-    event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
+    keep: bool, event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
     enter_key: np.ndarray, enter_pair: np.ndarray, enter_code: np.ndarray,
     leave_key: np.ndarray, leave_pair: np.ndarray, leave_code: np.ndarray,
     pair_count: np.ndarray, state: np.ndarray, out: np.ndarray,
@@ -287,16 +234,39 @@ def distincts(
     for i in range(len(event_key)):
         while entered < enter_end[i]:
             if enter_code[entered] < NULL:
-                _pair_in(enter_key[entered], enter_pair[entered], pair_count, state)
+                _move_pair(enter_key[entered], enter_pair[entered], pair_count, state, 1)
             entered += 1
         while left < leave_end[i]:
             if leave_code[left] < NULL:
-                _pair_out(leave_key[left], leave_pair[left], pair_count, state)
+                _move_pair(leave_key[left], leave_pair[left], pair_count, state, -1)
             left += 1
         out[i] = state[event_key[i]]
-    for j in range(entered, len(enter_key)):
+    start, stop, by = _rest(entered, len(enter_key), keep, 1)
+    for j in range(start, stop):
         if enter_code[j] < NULL:
-            _pair_in(enter_key[j], enter_pair[j], pair_count, state)
-    for j in range(left, len(leave_key)):
+            _move_pair(enter_key[j], enter_pair[j], pair_count, state, by)
+    start, stop, by = _rest(left, len(leave_key), keep, -1)
+    for j in range(start, stop):
         if leave_code[j] < NULL:
-            _pair_out(leave_key[j], leave_pair[j], pair_count, state)
+            _move_pair(leave_key[j], leave_pair[j], pair_count, state, by)
+
+
+@nb.njit(nb.types.Tuple((s.INTS, s.INTS))(s.keys, s.keys, s.FLAGS, s.ints), cache=True)
+def chosen(key: np.ndarray, wanted: np.ndarray, flags: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rows before the last end that have a wanted key, and how many of them stand before each end.
+
+    Ends never go back. All flags are down, and will be.
+    """
+    for k in wanted:
+        flags[k] = True
+    places, out, n, j = np.empty(len(key), np.int64), np.empty(len(ends), np.int64), 0, 0
+    for i in range(len(ends)):
+        while j < ends[i]:
+            if flags[key[j]]:
+                places[n] = j
+                n += 1
+            j += 1
+        out[i] = n
+    for k in wanted:
+        flags[k] = False
+    return places[:n].copy(), out

@@ -10,27 +10,20 @@ from headrace.plan.windows import RowsWindow
 from headrace.program.outputs import Output
 from headrace.program.windows import WindowStage
 from headrace.state.rows import Rows
-from headrace.steps.reached import Reached, reached
+from headrace.steps.reached import Reached
 
 
-def plan(
-    stage: WindowStage, output: Output, old: Rows, new: Rows, removed: np.ndarray, is_new: np.ndarray, capacities: list[int]
-) -> Reached:
-    """The rows to read for one output."""
-    return reached(_tables(stage, output), old, new, removed, is_new, capacities, stage.program.has_peers)
-
-
-def _tables(stage: WindowStage, output: Output) -> set[int] | None:
+def tables(stage: WindowStage, output: Output) -> set[int] | None:
     """The tables by whose keys a change spreads; None: it spreads to every row after it."""
-    tables: set[int] = set()
+    found: set[int] = set()
     for metric in output.metrics:
         tally = stage.program.tallies[metric.tally]
         program = stage.program.windows[tally.window]
         if isinstance(program.window, RowsWindow) and program.partitions != tally.group:
             return None
         base = stage.tables[tally.group].base
-        tables.add(tally.group if base is None else base)  # a late row may give other lives to all rows of its key
-    return tables
+        found.add(tally.group if base is None else base)  # a late row may give other lives to all rows of its key
+    return found
 
 
 def differences(
@@ -44,6 +37,4 @@ def differences(
             changed |= one.take(a).differs(other.take(b))
         return changed
 
-    if len(rows.old) == 0 or len(rows.new) == 0:  # most often: nothing that was said can have changed
-        return np.arange(len(rows.old)), np.arange(len(rows.new))
     return diff(*old.keys.take(rows.old).beside(new.keys.take(rows.new)), differs)

@@ -15,7 +15,6 @@ import numpy as np
 
 from headrace.aggregates.make import make_tally
 from headrace.aggregates.moves import Moves
-from headrace.aggregates.queue import QueueTally
 from headrace.aggregates.tally import DistinctTally, grown
 from headrace.changes.keys import Keys
 from headrace.plan.time import START_OF_TIME
@@ -45,7 +44,7 @@ from headrace.steps.windows.windows import (
 )
 
 if TYPE_CHECKING:
-    from headrace.aggregates.tally import Reading, TallyState
+    from headrace.aggregates.tally import Reading
     from headrace.state.rows import Layout
     from headrace.state.tables import Tables
     from headrace.steps.windows.lifetimes import Lifetimes
@@ -91,16 +90,19 @@ class Evaluator:
             Slices(stage, spec, layout, lambda t: make_tally(stage, t, layout, tables, t.vector in averaged))
             for spec in stage.program.slices
         ]
-        self._moving = stage.program.moving
-        self._counts = {
-            (t.window, t.group, t.vector): i for i, t in enumerate(stage.program.tallies) if t.kind is TallyKind.COUNT
-        }
+        self._moving, self._peers = stage.program.moving, stage.program.has_peers
+        self._flags = [np.zeros(0, np.bool_) for _ in stage.tables]  # of keys, all down but for a moment
+        self._beside = _counts_beside(stage)
         self._readers = _readers(stage)
         self.rings = {
             i: Rings.empty(w.window, w.partitions, layout.types)
             for i, w in enumerate(stage.program.windows)
             if isinstance(w.window, RowsWindow) and w.partitions is not None
         }
+        self._until = [i for i, w in enumerate(stage.program.windows) if isinstance(w.window, UntilWindow)]
+        self._last_rows = [
+            w.window.rows for w in stage.program.windows if isinstance(w.window, RowsWindow) and w.partitions is None
+        ]
         self.stores_rows = stage.program.stores_rows
         self._nothing = Seen.nothing(len(self.tallies), len(stage.program.reports))
         self._room: list[int] = []  # for how many keys of each table there is room
@@ -117,6 +119,7 @@ class Evaluator:
         if self._room == (capacities := self.tables.capacities):
             return
         self._room = capacities
+        self._flags = [grown(flags, size) for flags, size in zip(self._flags, capacities, strict=True)]
         for spec, tally in zip(self.stage.program.tallies, self.tallies, strict=True):
             tally.grow(self.tables[spec.group].capacity)
             if isinstance(tally, DistinctTally):
@@ -152,13 +155,12 @@ class Evaluator:
         """
         rows = RowRange(open_.first, open_.ts[:final], [c[:final] for c in open_.columns])
         # At the end of the input a row beyond AHEAD may be final that lies after the time the clock had.
-        bounds = [*([] if drain is None else [drain]), *([int(rows.ts[-1])] if final else [])]
-        bound = max(bounds, default=None)
+        bound = drain if not final else int(rows.ts[-1]) if drain is None else max(drain, int(rows.ts[-1]))
         edges = {} if bound is None else self._read_edges(open_, bound)
         self.moved_to = self.moved_to if bound is None else max(self.moved_to, bound)
-        moves = self._moves(open_, rows, edges, commit=True, ended=end is not None)
+        moves = self._moves(open_, rows, edges, events, keep=True, ended=end is not None)
         seen = self._seen(open_, rows, edges, asks, moves, end)
-        self._run(moves, rows, events, seen)
+        self._run(moves, rows, events, seen, keep=True)
         for slices in self.slices:
             slices.enter(rows)
             self._look_at(slices, asks, seen)
@@ -166,9 +168,9 @@ class Evaluator:
                 slices.forget(drain)
         for state in self.fields.values():
             state.settle(rows)
-        for i, program in enumerate(self.stage.program.windows):
+        for i in self._until:
             move = moves[i]
-            if isinstance(program.window, UntilWindow) and move is not None and len(move.leave_row):
+            if move is not None and len(move.leave_row):
                 self.ended.add(i)
                 self.tables.touch(move.leave)
         self.tables.touch(rows.columns)
@@ -188,27 +190,31 @@ class Evaluator:
 
     def temporary(self, open_: RowRange, start: int, events: np.ndarray, asks: Asks = ()) -> Seen:
         """Read the given events among the open rows from `start` on, and leave the state as it was."""
-        kinds = [(r.by_rows, a.stop) for r, ask in zip(self.stage.program.reports, asks, strict=False) for a in ask]
-        stop = max((stop for by_rows, stop in kinds if not by_rows), default=START_OF_TIME)
-        upto = max((stop for by_rows, stop in kinds if by_rows), default=0)
+        stop, upto = self._asked(asks) if asks else (START_OF_TIME, 0)
         if len(events) == 0 and stop == START_OF_TIME and upto == 0:
             return self._nothing
-        rows = RowRange(open_.first + start, open_.ts[start:], [c[start:] for c in open_.columns])
-        last = int(rows.ts.searchsorted(stop)) if stop > START_OF_TIME else 0
-        last = max(last, int(events[-1]) + 1 if len(events) else 0, upto - rows.first)
-        if self.stage.program.has_peers and last:
-            last = int(rows.ts.searchsorted(rows.ts[last - 1], side="right"))
-        rows = RowRange(rows.first, rows.ts[:last], [c[:last] for c in rows.columns])
+        first, ts = open_.first + start, open_.ts[start:]
+        last = int(ts.searchsorted(stop)) if stop > START_OF_TIME else 0
+        last = max(last, int(events[-1]) + 1 if len(events) else 0, upto - first)
+        if self._peers and last:
+            last = int(ts.searchsorted(ts[last - 1], side="right"))
+        rows = RowRange(first, ts[:last], [c[start : start + last] for c in open_.columns])
         edges = self._read_edges(open_, max(stop, int(rows.ts[-1]) if last else START_OF_TIME))
-        moves = self._moves(open_, rows, edges, commit=False)
+        moves = self._moves(open_, rows, edges, events, keep=False)
         seen = self._seen(open_, rows, edges, asks, moves)
-        self._run_and_undo(moves, rows, events, seen)
+        self._run(moves, rows, events, seen, keep=False)
         for slices in self.slices:
             count = slices.count
             entered = slices.enter(rows)
             self._look_at(slices, asks, seen)
             slices.take_back(entered, count)
         return seen
+
+    def _asked(self, asks: Asks) -> tuple[int, int]:
+        """Up to which time, and up to which row, reports are asked for."""
+        kinds = [(r.by_rows, a.stop) for r, ask in zip(self.stage.program.reports, asks, strict=False) for a in ask]
+        times, rows = ([stop for by_rows, stop in kinds if by_rows is kind] for kind in (False, True))
+        return max(times, default=START_OF_TIME), max(rows, default=0)
 
     def _seen(
         self,
@@ -220,6 +226,8 @@ class Evaluator:
         end: int | None = None,
     ) -> Seen:
         """What reports look at, before any row moves."""
+        if not self.stage.program.reports:
+            return Seen([], [], [])
         looks, moved = find_looks(self, open_, rows, edges, asks, moves, end)
         return Seen([], looks, [{} for _ in looks], moved)
 
@@ -247,8 +255,8 @@ class Evaluator:
         """Rows from number `row` on, of the reservoir and then of the open rows, as long as their time is at most `bound`."""
         runs = self.reservoir.until(row, bound) if row < self.reservoir.count else []
         at = runs[-1].first + len(runs[-1].ts) if runs else row
-        start, stop = at - open_.first, int(open_.ts.searchsorted(bound, side="right"))
-        if start >= 0 and stop > start:
+        start = at - open_.first
+        if start >= 0 and (stop := int(open_.ts.searchsorted(bound, side="right"))) > start:
             runs.append(RowRange(at, open_.ts[start:stop], [c[start:stop] for c in open_.columns]))
         return join(runs, row, self.layout)
 
@@ -261,15 +269,17 @@ class Evaluator:
         return join(runs, row, self.layout)
 
     def _moves(
-        self, open_: RowRange, rows: RowRange, edges: dict[int, RowRange], *, commit: bool, ended: bool = False
+        self, open_: RowRange, rows: RowRange, edges: dict[int, RowRange], events: np.ndarray, *, keep: bool, ended: bool = False
     ) -> list[Moves | None]:
+        """What every window does, as all rows see it, or where nobody else asks, as the events do."""
+        seers = None if self.stage.program.reports else events
         out: list[Moves | None] = []
         for i, program in enumerate(self.stage.program.windows):
             match program.window:
                 case RangeWindow() as window:
-                    out.append(range_moves(window, rows, edges) if edges and i in self._moving else None)
+                    out.append(range_moves(window, rows, edges, seers) if edges and i in self._moving else None)
                 case RowsWindow() if i in self.rings:
-                    out.append(self.rings[i].moves(rows, commit=commit))
+                    out.append(self.rings[i].moves(rows, commit=keep))
                 case RowsWindow(rows=size):
                     stop = rows.first + len(rows.ts) - size
                     out.append(rows_moves(rows, self._between(max(0, rows.first - size), max(0, stop), open_), size))
@@ -294,73 +304,36 @@ class Evaluator:
                 return None if mark is None else mark * report.trigger.every
         return None
 
-    def _run(self, moves: list[Moves | None], rows: RowRange, events: np.ndarray, seen: Seen) -> None:
+    def _run(self, moves: list[Moves | None], rows: RowRange, events: np.ndarray, seen: Seen, *, keep: bool) -> None:
+        """Run all tallies. `found` has the raw readings, of which a sum needs the count beside it."""
         found: list[Reading] = []
         same: dict[tuple[int, int], tuple[Moves, np.ndarray, Reads | None]] = {}  # tallies of one window and group see the same
-        for i, (spec, tally) in enumerate(zip(self.stage.program.tallies, self.tallies, strict=True)):
+        for i, (spec, tally, beside) in enumerate(zip(self.stage.program.tallies, self.tallies, self._beside, strict=True)):
             move, place = moves[spec.window], (spec.window, spec.group)
             if move is None or isinstance(tally, Sliced):
                 seen.events.append({})
                 found.append({})
                 continue
             if place not in same:
-                ends, keys = _ends_at(move, events), rows.columns[spec.group][events]
-                same[place] = ends, keys, self._reads(spec, ends, keys, seen)
-            seen.events.append(self._tell(i, spec, tally, *same[place], found, seen))
-
-    def _tell(
-        self, index: int, spec: Tally, tally: TallyState, moves: Moves, keys: np.ndarray, reads: Reads | None,
-        found: list[Reading], seen: Seen,
-    ) -> Reading:  # fmt: skip
-        """RowRange a tally. `found` has the raw readings of all before it, of which a sum needs the count beside it."""
-        if reads is None:
-            found.append(tally.run(moves, keys, self._count_beside(spec, found)))
-            return found[-1]
-        merged = Moves(moves.enter, moves.enter_row, reads.entered, moves.leave, moves.leave_row, reads.left)
-        found.append(tally.run(merged, reads.key, self._count_beside(spec, found)))
-        for report, part in reads.parts.items():
-            seen.at_looks[report][index] = _at(found[-1], part)
-        return _at(found[-1], reads.events)
-
-    def _run_and_undo(self, moves: list[Moves | None], rows: RowRange, events: np.ndarray, seen: Seen) -> None:
-        found: list[Reading] = []
-        undo: list[tuple[TallyState, Moves]] = []
-        active_moves: dict[tuple[int, int], tuple[Moves, Reads | None]] = {}
-        for i, (spec, tally) in enumerate(zip(self.stage.program.tallies, self.tallies, strict=True)):
-            if isinstance(tally, Sliced):
-                seen.events.append({})
-                found.append({})
+                same[place] = self._read_at(spec, move.at(events), rows.columns[spec.group][events], seen, keep)
+            part, keys, reads = same[place]
+            found.append(tally.run(part, keys, None if beside is None else found[beside]["value"], keep))
+            if reads is None:
+                seen.events.append(found[-1])
                 continue
-            keys = rows.columns[spec.group][events]
-            move = moves[spec.window]
-            assert move is not None, "a window of open rows has edges"
-            if (spec.window, spec.group) not in active_moves:
-                active_moves[spec.window, spec.group] = self._active(spec, move, keys, events, seen)
-            part, reads = active_moves[spec.window, spec.group]
-            if isinstance(tally, QueueTally):
-                tally.save(np.unique(keys if reads is None else reads.key))
-            seen.events.append(self._tell(i, spec, tally, part, keys, reads, found, seen))
-            undo.append((tally, part))
-        for tally, part in undo:
-            tally.undo(part)
+            for report, looks in reads.parts.items():
+                seen.at_looks[report][i] = _at(found[-1], looks)
+            seen.events.append(_at(found[-1], reads.events))
 
-    def _active(self, spec: Tally, moves: Moves, keys: np.ndarray, events: np.ndarray, seen: Seen) -> tuple[Moves, Reads | None]:
-        """The moves of the keys that are read, and where they are read."""
-        reads = self._reads(spec, _ends_at(moves, events), keys, seen)
-        active = np.zeros(self.tables[spec.group].capacity, np.bool_)
-        active[keys if reads is None else reads.key] = True
-        if reads is None:
-            return moves.only(spec.group, active, events), None
-        entered, left = reads.entered, reads.left
-        part = Moves(moves.enter, moves.enter_row, entered, moves.leave, moves.leave_row, left)
-        part = part.only(spec.group, active, np.arange(len(entered)))
-        return part, Reads(reads.key, part.enter_end, part.leave_end, reads.events, reads.parts)
-
-    def _count_beside(self, spec: Tally, readings: list[Reading]) -> np.ndarray | None:
-        """The count over the same values, which a sum needs to tell an empty window from a sum of zero."""
-        if spec.kind not in (TallyKind.SUM, TallyKind.MOMENTS):
-            return None
-        return readings[self._counts[spec.window, spec.group, spec.vector]]["value"]
+    def _read_at(
+        self, spec: Tally, moves: Moves, keys: np.ndarray, seen: Seen, keep: bool
+    ) -> tuple[Moves, np.ndarray, Reads | None]:
+        """The moves as events and looks see them, and the keys that they read. For a moment, only those keys need move."""
+        reads = self._reads(spec, moves, keys, seen)
+        if reads is not None:
+            moves = Moves(moves.enter, moves.enter_row, reads.entered, moves.leave, moves.leave_row, reads.left)
+            keys = reads.key
+        return moves if keep else moves.only(spec.group, keys, self._flags[spec.group]), keys, reads
 
     def settle(self, rows: int) -> None:
         """The first `rows` open rows are final: forget what no window can reach any more."""
@@ -370,11 +343,10 @@ class Evaluator:
         needed = min(self.edges.values(), default=self.reservoir.count)
         for state in self.fields.values():
             needed = min(needed, min((row for row, _ in state.tails.values()), default=needed))
-        for i, program in enumerate(self.stage.program.windows):
-            if isinstance(program.window, UntilWindow) and i not in self.ended:
-                needed = 0
-            if isinstance(program.window, RowsWindow) and program.partitions is None:
-                needed = min(needed, max(0, self.reservoir.count - program.window.rows))
+        if not self.ended.issuperset(self._until):
+            needed = 0
+        for size in self._last_rows:
+            needed = min(needed, max(0, self.reservoir.count - size))
         self.reservoir.drop_before(needed)
         for row in self.edges.values():
             self.reservoir.load_ahead(row)
@@ -383,6 +355,14 @@ class Evaluator:
 def _owner(stage: WindowStage, report: Report) -> tuple[int, int]:
     assert report.partition is not None
     return stage.program.tallies[report.presence].group, report.partition
+
+
+def _counts_beside(stage: WindowStage) -> list[int | None]:
+    """For every sum, the count over the same values, which it needs to tell an empty window from a sum of zero."""
+    tallies = stage.program.tallies
+    counts = {(t.window, t.group, t.vector): i for i, t in enumerate(tallies) if t.kind is TallyKind.COUNT}
+    sums = (TallyKind.SUM, TallyKind.MOMENTS)
+    return [counts[t.window, t.group, t.vector] if t.kind in sums else None for t in tallies]
 
 
 def _readers(stage: WindowStage) -> dict[tuple[int, int], list[int]]:
@@ -400,15 +380,6 @@ def _readers(stage: WindowStage) -> dict[tuple[int, int], list[int]]:
 
 def _at(reading: Reading, part: np.ndarray) -> Reading:
     return {name: values[part] for name, values in reading.items()}
-
-
-def _ends_at(moves: Moves, events: np.ndarray) -> Moves:
-    """The same moves, read at some of the events only."""
-    if len(events) == len(moves.enter_end):
-        return moves
-    return type(moves)(
-        moves.enter, moves.enter_row, moves.enter_end[events], moves.leave, moves.leave_row, moves.leave_end[events]
-    )
 
 
 def freed_tables(stage: WindowStage) -> frozenset[int]:

@@ -39,12 +39,9 @@ class Sliced:
     def grow(self, size: int) -> None:
         """Nothing to make room for."""
 
-    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None) -> Reading:
+    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None, keep: bool = True) -> Reading:
         """Nobody asks it."""
         raise AssertionError("slices are read together")
-
-    def undo(self, moves: Moves) -> None:
-        """Nothing was done."""
 
     def reset(self, keys: np.ndarray) -> None:
         """Nothing to forget."""
@@ -159,7 +156,7 @@ class Slices:
     def take_back(self, moves: Moves, count: int) -> None:
         """Rows leave the cells that they have just entered; there were `count` cells before."""
         for tally in self.tallies:
-            tally.undo(moves)
+            tally.run(moves.reversed(), np.empty(0, np.int32), None)
         self.count = count
 
     def forget(self, frontier: int) -> None:

@@ -13,7 +13,7 @@ from headrace.aggregates.tally import DistinctTally
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.state.parts import HeadPart, KeyPart
 from headrace.state.reservoir import Reservoir, RowRange
-from headrace.steps.reached import Reached
+from headrace.steps.reached import Reached, reached
 from headrace.steps.shown import carried, show, wanted
 from headrace.steps.windows import corrections
 from headrace.steps.windows.adopt import adopt_windows
@@ -49,12 +49,14 @@ class WindowsStep:
         self.lives = lives_of(stage, parts.tables, parts.layout)
         self.evaluator.lives = {lives.index: lives for lives in self.lives}
         self._carried = carried(stage)
+        self._by_instant, self._peers = self.program.by_instant, self.program.has_peers
+        self._spread = [corrections.tables(stage, o) for o in self.program.outputs]
         self._some_final = any(not o.emit.early for o in self.program.outputs)
         self._left: list[list[np.ndarray]] = []  # rows that have left their last window and still hold their keys
 
     def final_before(self, times: Times) -> int:
         """Where rows of one time are seen together, all of them must be there."""
-        return times.next_frontier if self.program.by_instant else times.final_before
+        return times.next_frontier if self._by_instant else times.final_before
 
     # ---- a batch --------------------------------------------------------------------------------------------------
 
@@ -78,11 +80,12 @@ class WindowsStep:
         if reporting:
             self.evaluator.places = (first, new.rows.keys)
             reporting.rows(first, final, len(new))
-        done = _union([np.arange(final)] if self._some_final else [p.new[p.new < final] for p in plans])
+        splits = [int(p.new.searchsorted(final)) for p in plans]
+        done = _union([np.arange(final)] if self._some_final else [p.new[:n] for p, n in zip(plans, splits, strict=True)])
         early = self._move_on(turn, rows, done, reporting)
         for lives in self.lives:
             lives.settle(new.rows.slice(0, final))
-        still_open = _union([p.new[p.new >= final] - final for p in plans])
+        still_open = _union([p.new[n:] - final for p, n in zip(plans, splits, strict=True)])
         late = self.evaluator.temporary(rows, final, still_open, reporting.open_asks() if reporting else ())
         seen = ((asked, before), (done, early), (still_open + final, late))
         out = [change for i, o in enumerate(self.program.outputs) for change in self._output(i, o, plans[i], turn, *seen)]
@@ -96,7 +99,8 @@ class WindowsStep:
         if not output.emit.early:
             return Reached.nothing()
         old, new = turn.old, turn.new
-        plan = corrections.plan(self.stage, output, old.rows, new.rows, turn.removed, turn.added, self.tables.capacities)
+        tables, capacities = self._spread[index], self.tables.capacities
+        plan = reached(tables, old.rows, new.rows, turn.removed, turn.added, capacities, self._peers)
         return Reached(wanted(old.wanted[index], plan.old), wanted(new.wanted[index], plan.new))
 
     def _read_old(self, old: OpenRows, events: np.ndarray, asks: Asks) -> Seen:
@@ -127,6 +131,8 @@ class WindowsStep:
         split = int(plan.new.searchsorted(final))
         parts = self._metrics(output, *early, plan.new[:split]), self._metrics(output, *late, plan.new[split:])
         now = [a.append(b) for a, b in zip(*parts, strict=True)]
+        if len(plan.old) == 0:  # most often: nothing that was said can have changed
+            return self._show(output, new, plan.new, now, 1)
         was = self._metrics(output, *before, plan.old)
         take_back, say = corrections.differences(old.rows, new.rows, plan, was, now, turn.removed)
         gone = self._show(output, old, plan.old[take_back], [m.take(take_back) for m in was], -1)

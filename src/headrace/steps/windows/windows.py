@@ -33,17 +33,16 @@ def _entered(events: RowRange, peers: bool) -> np.ndarray:
     return events.ts.searchsorted(events.ts, side="right") if peers else _counting(len(events.ts))
 
 
-def range_moves(window: RangeWindow, events: RowRange, edges: dict[int, RowRange]) -> Moves:
-    """`[RANGE size LAG lag]`: rows enter at distance lag and leave at distance lag + size."""
-    if window.lag == 0:
-        enter, enter_row, enter_end = events.columns, events.numbers, _entered(events, window.peers)
+def range_moves(window: RangeWindow, rows: RowRange, edges: dict[int, RowRange], seers: np.ndarray | None) -> Moves:
+    """`[RANGE size LAG lag]`: rows enter at distance lag and leave at distance lag + size. `seers`: None for all rows."""
+    enter, leave = rows if window.lag == 0 else edges[window.lag], edges[window.lag + window.size]
+    ts = rows.ts if seers is None else rows.ts[seers]
+    if window.lag or window.peers:
+        enter_end = enter.ts.searchsorted(ts - window.lag, side="right")
     else:
-        edge = edges[window.lag]
-        enter, enter_row = edge.columns, edge.numbers
-        enter_end = edge.ts.searchsorted(events.ts - window.lag, side="right")
-    edge = edges[window.lag + window.size]
-    leave_end = edge.ts.searchsorted(events.ts - (window.lag + window.size), side="right")
-    return Moves(enter, enter_row, enter_end, edge.columns, edge.numbers, leave_end)
+        enter_end = _counting(len(ts)) if seers is None else seers + 1
+    leave_end = leave.ts.searchsorted(ts - (window.lag + window.size), side="right")
+    return Moves(enter.columns, enter.numbers, enter_end, leave.columns, leave.numbers, leave_end)
 
 
 def rows_moves(events: RowRange, left: RowRange, size: int) -> Moves:
