@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from headrace.plan.expr import all_of
 from headrace.plan.query import Script
 from headrace.plan.stream import Stream
 from headrace.program.stage import Stage
-from headrace.stages.lower import Finish, lower
+from headrace.stages.lower import Finish, Lowered, lower
 from headrace.testing.engine import Change, Outputs
 
 if TYPE_CHECKING:
@@ -263,7 +262,16 @@ def _typed(stage: Stage, inputs: pa.RecordBatch, rows: int) -> pa.RecordBatch:
     return batch_of([c if c.type == k else c.cast(k) for c, k in zip(inputs.columns, kinds, strict=True)], rows)
 
 
-_lowered = lru_cache(maxsize=16)(lower)  # the same script is run with other buckets, and after restarts
+_recent: deque[tuple[Script, Lowered]] = deque(maxlen=16)
+
+
+def _lowered(script: Script) -> Lowered:
+    """The same script is run with other buckets, and after restarts; finding an equal one takes longer than most batches."""
+    for known, lowered in _recent:
+        if known is script:
+            return lowered
+    _recent.append((script, lower(script)))
+    return _recent[-1][1]
 
 
 def local_engine(script: Script, buckets: int, saved: object | None) -> LocalEngine:
