@@ -52,6 +52,7 @@ def java_classes(tmp_path_factory):
 
 
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+JAVA = "spark.driver.extraJavaOptions"
 
 
 @pytest.fixture(scope="session")
@@ -59,11 +60,13 @@ def spark(java_classes):
     """A local Spark session with Headrace's profile.
 
     It interprets plans instead of compiling them, which for plans of a few rows is most of the work; `HEADRACE_THROUGHOUT` has
-    them compiled, and so has what is about how Spark computes (`compiled`), and all that starts a process of its own.
+    them compiled, and so has what is about how Spark computes (`compiled`), and all that starts a process of its own. Nor does
+    the JVM optimize what it compiles: that takes a third of its time, and pays in runs that are longer than all tests.
     """
-    from headrace.spark.session import local_session
+    from headrace.spark.session import LOCAL, local_session
 
-    how = {} if os.environ.get("HEADRACE_THROUGHOUT") else INTERPRETED
+    quick = {**INTERPRETED, JAVA: f"{LOCAL[JAVA]} -XX:TieredStopAtLevel=1"}
+    how = {} if os.environ.get("HEADRACE_THROUGHOUT") else quick
     session = local_session(**how, **{"spark.driver.extraClassPath": str(java_classes)})
     yield session
     session.stop()

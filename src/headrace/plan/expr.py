@@ -48,10 +48,10 @@ class Expr:
         """Normalise SQL text or a sqlglot tree: `Expr.of("a+ b") == Expr.of("a + b")`."""
         if isinstance(value, Expr):
             return value
-        tree = _parse(value) if isinstance(value, str) else value
-        return Expr(tree.sql(dialect="spark", identify=False, comments=False))
+        return _normal(value) if isinstance(value, str) else _written(value)
 
     @staticmethod
+    @lru_cache(maxsize=4096)
     def column(name: str) -> Expr:
         """Refer to a column, quoted where the name needs it."""
         return Expr(exp.column(exp.to_identifier(name, quoted=_needs_quotes(name))).sql(dialect="spark"))
@@ -69,8 +69,7 @@ class Expr:
     @property
     def as_column(self) -> str | None:
         """The name of the column, if the expression is nothing but a column."""
-        tree = _parse(self.sql)
-        return tree.name if isinstance(tree, exp.Column) else None
+        return _column_of(self.sql)
 
     def check(self, schema: Schema) -> Expr:
         """Refuse columns that `schema` does not have."""
@@ -97,6 +96,21 @@ class Expr:
         return self.sql
 
 
+def _written(tree: exp.Expr) -> Expr:
+    return Expr(tree.sql(dialect="spark", identify=False, comments=False))
+
+
+@lru_cache(maxsize=4096)
+def _normal(sql: str) -> Expr:
+    return _written(_parse(sql))
+
+
+@lru_cache(maxsize=4096)
+def _column_of(sql: str) -> str | None:
+    tree = _parse(sql)
+    return tree.name if isinstance(tree, exp.Column) else None
+
+
 def _is_distance(annotated: exp.Expr) -> bool:
     """Whether an expression is the time between two times, which sqlglot takes for a time."""
     inner = annotated.unalias().unnest()
@@ -121,6 +135,7 @@ def _type_in(expr: Expr, schema: Schema) -> str:
     return found.sql(dialect="spark") if found else UNKNOWN_TYPE
 
 
+@lru_cache(maxsize=4096)
 def all_of(predicates: tuple[Expr, ...]) -> Expr | None:
     """Conjunction of predicates; None where there is none."""
     if not predicates:
@@ -128,6 +143,7 @@ def all_of(predicates: tuple[Expr, ...]) -> Expr | None:
     return Expr.of(exp.and_(*(p.tree for p in predicates)))
 
 
+@lru_cache(maxsize=4096)
 def any_of(predicates: tuple[Expr, ...]) -> Expr | None:
     """Disjunction of predicates; None where there is none."""
     if not predicates:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -110,8 +109,11 @@ class LocalEngine:
     def __init__(self, script: Script, buckets: int = 4, saved: object | None = None, chunk_rows: int = 8) -> None:
         """From the beginning, or from what `save` gave."""
         assert saved is None or isinstance(saved, _Saved)
-        self.lowered = _lowered(script)
-        if saved is not None and saved.lowered.script != script:
+        if saved is None:
+            self.lowered = _lowered(script)
+        elif saved.lowered.script is script or saved.lowered.script == script:
+            self.lowered = saved.lowered
+        else:
             self.lowered = lower(script, kept=kept_of(program_of(saved.lowered), script))
         self.buckets = buckets
         self._finishes = {f.query.name: f for f in self.lowered.finishes}
@@ -122,7 +124,7 @@ class LocalEngine:
         stages = self.lowered.stages
         places = [(s, b) for s in sorted(range(len(stages)), key=lambda s: stages[s].level) for b in self._all(s)]
         self._host = Host(stages, Memory(16, len(places)), id(self), chunk_rows=chunk_rows)
-        if saved is None or saved.lowered == self.lowered:
+        if saved is None or saved.lowered is self.lowered:
             self._stores = {at: saved.stores[at].copy() if saved else MemoryStore() for at in places}
         else:
             self._stores = {at: MemoryStore() for at in places}
@@ -281,7 +283,16 @@ def _typed(stage: Stage, inputs: pa.RecordBatch, rows: int) -> pa.RecordBatch:
     return batch_of([c if c.type == k else c.cast(k) for c, k in zip(inputs.columns, kinds, strict=True)], rows)
 
 
-_lowered = lru_cache(maxsize=16)(lower)  # the same script is run with other buckets, and after restarts
+_recent: deque[tuple[Script, Lowered]] = deque(maxlen=16)
+
+
+def _lowered(script: Script) -> Lowered:
+    """The same script is run with other buckets, and after restarts; finding an equal one takes longer than most batches."""
+    for known, lowered in _recent:
+        if known is script:
+            return lowered
+    _recent.append((script, lower(script)))
+    return _recent[-1][1]
 
 
 def local_engine(script: Script, buckets: int, saved: object | None) -> LocalEngine:
