@@ -254,7 +254,7 @@ class Tables:
     def touch_all(self) -> None:
         """Everything must be saved."""
         for i, table in enumerate(self._tables):
-            self.touch_one(i, np.arange(0, table.count, PAGE))
+            self.touch_one(i, np.arange(0, table.count, PAGE, dtype=np.int32))
 
     def changed(self, table: int) -> list[int]:
         """The pages of a table that have changed since this was last asked."""
