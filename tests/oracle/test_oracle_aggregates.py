@@ -15,7 +15,7 @@ D = Decimal
 
 def call(name, values, kind="DOUBLE"):
     f = function(name)
-    return aggregate(f, values, result_type(f, kind))
+    return aggregate(f, values, result_type(f, [kind]))
 
 
 @pytest.mark.parametrize(

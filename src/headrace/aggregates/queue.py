@@ -1,4 +1,4 @@
-"""MIN, MAX, FIRST, LAST: a queue of candidate rows per key."""
+"""A queue of candidate rows per key, where the result is one of them: the least, the greatest, the oldest, the newest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from headrace.state.rows import Layout
     from headrace.state.tables import ValueTable
 
-MODES = {"MIN": queues.MIN, "MAX": queues.MAX, "FIRST": queues.FIRST, "LAST": queues.LAST}
+MODES = {"least": queues.LEAST, "greatest": queues.GREATEST, "oldest": queues.OLDEST, "newest": queues.NEWEST}
 NO_RANKS = np.empty(0, np.int64)
 
 
@@ -57,7 +57,7 @@ class QueueTally:
         """The front of the queue at every event."""
         out, code = np.zeros(len(event_key), np.int64), np.zeros(len(event_key), np.uint8)
         self._reserve(len(moves.enter_row))
-        ranks = self.values.ranks() if self.values is not None and self.mode < queues.FIRST else NO_RANKS
+        ranks = self.values.ranks() if self.values is not None and self.mode < queues.OLDEST else NO_RANKS
         at = self.at
         queues.queues(
             event_key, moves.enter_end, moves.leave_end,

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from headrace.api.windows import WindowLike
 
+__all__ = ["avg", "count", "count_distinct", "first", "last", "max", "min", "stddev", "stddev_pop", "sum", "var_pop", "variance"]
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -35,7 +37,7 @@ class Call:
     @property
     def sql(self) -> str:
         """As written in SQL, without OVER."""
-        inner = f"COUNT(DISTINCT {self.argument})" if self.function == "COUNT_DISTINCT" else f"{self.function}({self.argument})"
+        inner = f"{self.function}({self.argument})"
         return f"{inner} FILTER (WHERE {self.condition})" if self.condition else inner
 
 
@@ -46,10 +48,10 @@ def count(value: str = "*") -> Call:
 
 def count_distinct(value: str) -> Call:
     """The number of different values."""
-    return Call("COUNT_DISTINCT", value)
+    return Call("COUNT", f"DISTINCT {value}")
 
 
-def sum_(value: str) -> Call:
+def sum(value: str) -> Call:
     """The sum; of DOUBLE exact, rounded once."""
     return Call("SUM", value)
 
@@ -59,12 +61,12 @@ def avg(value: str) -> Call:
     return Call("AVG", value)
 
 
-def min_(value: str) -> Call:
+def min(value: str) -> Call:
     """The least value."""
     return Call("MIN", value)
 
 
-def max_(value: str) -> Call:
+def max(value: str) -> Call:
     """The greatest value."""
     return Call("MAX", value)
 

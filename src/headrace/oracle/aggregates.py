@@ -9,7 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from headrace.oracle.rows import group_value
-from headrace.plan.aggregates import Function, base_type, decimal_parts
+from headrace.plan.aggregates import Function
+from headrace.plan.types import base_type, decimal_parts
 
 BIGINT = range(-(2**63), 2**63)
 

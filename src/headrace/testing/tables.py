@@ -21,9 +21,9 @@ from typing import Any
 
 from headrace.errors import DataError, unknown
 from headrace.oracle.rows import Row, canonical_row, from_micros, normal_rows, to_micros
-from headrace.plan.aggregates import base_type
 from headrace.plan.schema import Schema
 from headrace.plan.time import SECOND
+from headrace.plan.types import base_type
 from headrace.testing.engine import Arrival, Batch, Change
 
 PLACES = ("now", "batch", "partition")

@@ -1,7 +1,8 @@
-"""A queue of candidates per key, for the aggregates whose result is one of the rows: MIN, MAX, FIRST, LAST.
+"""A queue of candidates per key, where the result is one of the rows: the least, the greatest, the oldest, the newest.
 
-All queues lie in one pool of nodes, doubly linked by index. MIN and MAX keep a queue monotone (a row that a later one beats
-can never be the result), so it is short for most data; FIRST keeps every row; LAST needs only the newest.
+All queues lie in one pool of nodes, doubly linked by index. For the least and the greatest they are kept monotone (a row that a
+later one beats can never be the result), so they are short for most data; for the oldest one keeps every row, for the newest
+only that.
 """
 
 from __future__ import annotations
@@ -12,24 +13,24 @@ import numpy as np
 from headrace.kernels import signatures as s
 from headrace.kernels.codes import ABSENT, NULL
 
-MIN, MAX, FIRST, LAST = 0, 1, 2, 3
+LEAST, GREATEST, OLDEST, NEWEST = 0, 1, 2, 3
 NIL = np.int32(-1)
 
 
 @nb.njit(inline="always")
 def _beats(new, old, mode, ranks):  # type: ignore[no-untyped-def]
     """Whether the candidate `old` can never again be the result once `new` is there."""
-    if mode == FIRST:
+    if mode == OLDEST:
         return False
-    if mode == LAST:
+    if mode == NEWEST:
         return True
     a, b = (ranks[new], ranks[old]) if len(ranks) else (new, old)
-    return a <= b if mode == MIN else a >= b
+    return a <= b if mode == LEAST else a >= b
 
 
 @nb.njit(cache=True)
 def _push(key, row, value, code, mode, ranks, head, tail, nodes, values, codes, links, free):  # type: ignore[no-untyped-def]
-    if code == ABSENT or (code == NULL and mode < FIRST):
+    if code == ABSENT or (code == NULL and mode < OLDEST):
         return
     while tail[key] != NIL and _beats(value, values[tail[key]], mode, ranks):
         last = tail[key]

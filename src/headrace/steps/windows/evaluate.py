@@ -28,7 +28,7 @@ from headrace.plan.windows import (
     UnboundedWindow,
     UntilWindow,
 )
-from headrace.program.aggregates import Tally, TallyKind
+from headrace.program.aggregates import Tally, parts_read
 from headrace.program.windows import Report, WindowStage
 from headrace.state.reservoir import Reservoir, RowRange, join
 from headrace.steps.windows.fields import FieldState, Positions
@@ -80,20 +80,16 @@ class Evaluator:
         self.offsets = stage.program.edges
         self.edges = dict.fromkeys(self.offsets, 0)  # number of the next row to pass each edge
         sliced = stage.program.sliced
-        means = {m.tally for m in stage.program.metrics if m.function == "AVG"}
-        averaged = {stage.program.tallies[i].vector for i in means}
+        parts = parts_read(stage.program.metrics)
+        every = frozenset[str]().union(*parts.values())
         self.tallies = [
-            Sliced() if i in sliced else make_tally(stage, spec, layout, tables, i in means)
+            Sliced() if i in sliced else make_tally(stage, spec, layout, tables, parts.get(i, ()))
             for i, spec in enumerate(stage.program.tallies)
         ]
         self.slices = [  # for windows of all lengths
-            Slices(stage, spec, layout, lambda t: make_tally(stage, t, layout, tables, t.vector in averaged))
-            for spec in stage.program.slices
+            Slices(stage, spec, layout, lambda t: make_tally(stage, t, layout, tables, every)) for spec in stage.program.slices
         ]
         self._moving = stage.program.moving
-        self._counts = {
-            (t.window, t.group, t.vector): i for i, t in enumerate(stage.program.tallies) if t.kind is TallyKind.COUNT
-        }
         self._readers = _readers(stage)
         self.rings = {
             i: Rings.empty(w.window, w.partitions, layout.types)
@@ -310,12 +306,13 @@ class Evaluator:
         self, index: int, spec: Tally, tally: TallyState, moves: Moves, keys: np.ndarray, reads: Reads | None,
         found: list[Reading], seen: Seen,
     ) -> Reading:  # fmt: skip
-        """RowRange a tally. `found` has the raw readings of all before it, of which a sum needs the count beside it."""
+        """Run a tally. `found` has the raw readings of all before it, of which a sum needs the count beside it."""
+        n = None if spec.count is None else found[spec.count]["value"]
         if reads is None:
-            found.append(tally.run(moves, keys, self._count_beside(spec, found)))
+            found.append(tally.run(moves, keys, n))
             return found[-1]
         merged = Moves(moves.enter, moves.enter_row, reads.entered, moves.leave, moves.leave_row, reads.left)
-        found.append(tally.run(merged, reads.key, self._count_beside(spec, found)))
+        found.append(tally.run(merged, reads.key, n))
         for report, part in reads.parts.items():
             seen.at_looks[report][index] = _at(found[-1], part)
         return _at(found[-1], reads.events)
@@ -353,12 +350,6 @@ class Evaluator:
         part = Moves(moves.enter, moves.enter_row, entered, moves.leave, moves.leave_row, left)
         part = part.only(spec.group, active, np.arange(len(entered)))
         return part, Reads(reads.key, part.enter_end, part.leave_end, reads.events, reads.parts)
-
-    def _count_beside(self, spec: Tally, readings: list[Reading]) -> np.ndarray | None:
-        """The count over the same values, which a sum needs to tell an empty window from a sum of zero."""
-        if spec.kind not in (TallyKind.SUM, TallyKind.MOMENTS):
-            return None
-        return readings[self._counts[spec.window, spec.group, spec.vector]]["value"]
 
     def settle(self, rows: int) -> None:
         """The first `rows` open rows are final: forget what no window can reach any more."""
