@@ -12,6 +12,7 @@ from headrace.kernels.codes import NULL
 from headrace.kernels.keys.ordered import from_ordered
 from headrace.plan.arrow import arrow_type
 from headrace.plan.types import base_type, decimal_parts
+from headrace.program.aggregates import vectors_of
 from headrace.program.stage import VectorKind
 from headrace.state.tables import ValueTable
 
@@ -87,7 +88,7 @@ def to_arrow(
     tally = tallies[metric.tally]
     if not tally.kind.shows:
         return _plain(VectorKind.BITS, metric.type, column)
-    return kept_to_arrow(vectors[tally.vector], metric.type, column, tables)
+    return kept_to_arrow(vectors[vectors_of(tally)[-1]], metric.type, column, tables)
 
 
 def kept_to_arrow(vector: Vector, kind: str, column: MetricColumn, tables: Tables) -> pa.Array:

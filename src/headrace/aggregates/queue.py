@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,10 +26,11 @@ class QueueTally:
     def __init__(self, spec: Tally, layout: Layout, values: ValueTable | None) -> None:
         """No candidates."""
         self.at, self.mode, self.values = Columns(spec, layout), MODES[spec.mode], values
+        self.shown = None if spec.shown is None else Columns(replace(spec, vector=spec.shown), layout)
         self.head = np.zeros(0, np.int32)
         self.tail = np.zeros(0, np.int32)
         self.nodes = np.zeros(0, np.int64)
-        self.held = np.zeros(0, np.int64)
+        self.held = np.zeros((0, 1 if self.shown is None else 2), np.int64)  # what is compared, and what is shown
         self.codes = np.zeros(0, np.uint8)
         self.links = np.zeros((0, 2), np.int32)
         self.free = np.zeros(1, np.int64)  # how many are in use, then the stack of nodes
@@ -58,10 +60,12 @@ class QueueTally:
         out, code = np.zeros(len(event_key), np.int64), np.zeros(len(event_key), np.uint8)
         self._reserve(len(moves.enter_row))
         ranks = self.values.ranks() if self.values is not None and self.mode < queues.OLDEST else NO_RANKS
-        at = self.at
+        at, shown = self.at, self.shown or self.at
+        words = [c.value(moves.enter).astype(np.int64, copy=False) for c in (at, shown)]
+        values = words[0].reshape(-1, 1) if self.shown is None else np.stack(words, axis=1)
         queues.queues(
-            event_key, moves.enter_end, moves.leave_end,
-            at.keys(moves.enter), moves.enter_row, at.value(moves.enter).astype(np.int64, copy=False), at.code(moves.enter),
+            event_key, moves.enter_end, moves.leave_end, at.keys(moves.enter), moves.enter_row,
+            values, at.code(moves.enter), shown.code(moves.enter),
             at.keys(moves.leave), moves.leave_row, self.mode, ranks,
             self.head, self.tail, self.nodes, self.held, self.codes, self.links, self.free, out, code,
         )  # fmt: skip
@@ -98,9 +102,10 @@ class QueueTally:
         keys = np.arange(start, stop, dtype=np.int32)
         sizes = queues.lengths(keys, self.head, self.links)
         rows, held, kinds = self._take(keys, sizes)
-        return {"sizes": sizes, "rows": rows, "held": held, "kinds": kinds}
+        return {"sizes": sizes, "rows": rows, "held": held.reshape(-1), "kinds": kinds}
 
     def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
         """The queues of a range of keys."""
         self._reserve(len(state["rows"]))
-        self._put(np.arange(start, stop, dtype=np.int32), state["sizes"], state["rows"], state["held"], state["kinds"])
+        held = state["held"].reshape(-1, self.held.shape[1])
+        self._put(np.arange(start, stop, dtype=np.int32), state["sizes"], state["rows"], held, state["kinds"])

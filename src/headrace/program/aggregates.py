@@ -20,6 +20,7 @@ class Tally:
     vector: int
     pairs: int | None = None  # DISTINCT: the table of (key, value) pairs
     mode: str = ""  # QUEUE: least, greatest, oldest, newest
+    shown: int | None = None  # QUEUE: the vector of what is read, where it is not the one that is compared
     count: int | None = None  # the tally of how many values there are, which stands before this one
 
 
@@ -33,6 +34,11 @@ class Metric:
     tally: int
     count: int | None = None
     reads: Reads = field(default_factory=Reads)
+
+
+def vectors_of(tally: Tally) -> tuple[int, ...]:
+    """All that it reads of a row."""
+    return (tally.vector,) if tally.shown is None else (tally.vector, tally.shown)
 
 
 def parts_read(metrics: Iterable[Metric]) -> dict[int, frozenset[str]]:

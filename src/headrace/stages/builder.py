@@ -134,9 +134,11 @@ class StageBuilder:
         if keeps.kind is TallyKind.DISTINCT and group != RESULT:
             assert column is not None
             pairs = self._pairs(group, column)
-        vector = self._vector(VectorKind.ROW, None, masks) if column is None else self._values(keeps.values, column, masks)
+        of = column if not keeps.by else self.input(arguments[keeps.by])
+        vector = self._vector(VectorKind.ROW, None, masks) if of is None else self._values(keeps.values, of, masks)
+        shown = None if column is None or not keeps.by else self._values(Values.BITS, column, masks)
         count = _index(tallies, Tally(TallyKind.COUNT, window, group, vector)) if keeps.counted else None
-        tally = _index(tallies, Tally(keeps.kind, window, group, vector, pairs, keeps.mode, count))
+        tally = _index(tallies, Tally(keeps.kind, window, group, vector, pairs, keeps.mode, shown, count))
         return Metric(call.name, function.name, returns, tally, count, function.reads)
 
     def _values(self, lie: Values, column: int, masks: tuple[int, ...]) -> int:

@@ -51,6 +51,7 @@ class Keeps:
     kind: TallyKind
     values: Values = Values.EXACT
     mode: str = ""  # QUEUE: least, greatest, oldest or newest
+    by: int = 0  # QUEUE: the argument that is compared; the first is shown
     double: bool = False  # the values are cast to DOUBLE first, as Spark does
     counted: bool = False  # beside it stands the count of the same values, which tells an empty window from a sum of zero
 

@@ -13,7 +13,7 @@ from headrace.aggregates.moves import Moves
 from headrace.aggregates.tally import DistinctTally
 from headrace.kernels.codes import VALUE
 from headrace.plan.aggregates import TallyKind
-from headrace.program.aggregates import parts_read
+from headrace.program.aggregates import parts_read, vectors_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,8 +33,8 @@ class Grouping:
     def __init__(self, stage: Stage, program: GroupProgram, layout: Layout, tables: Tables) -> None:
         """Find the columns that they read."""
         self.stage, self.program, self.layout, self.tables = stage, program, layout, tables
-        used = {c for t in program.tallies for c in (*layout.values[t.vector], layout.codes[t.vector]) if c is not None}
-        self.wanted = sorted(used)
+        vectors = {v for t in program.tallies for v in vectors_of(t)}
+        self.wanted = sorted({c for v in vectors for c in (*layout.values[v], layout.codes[v]) if c is not None})
         self._parts = parts_read(program.metrics)
 
     def read(self, ends: np.ndarray, columns: list[np.ndarray]) -> list[MetricColumn]:

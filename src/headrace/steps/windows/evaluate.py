@@ -28,7 +28,7 @@ from headrace.plan.windows import (
     UnboundedWindow,
     UntilWindow,
 )
-from headrace.program.aggregates import Tally, parts_read
+from headrace.program.aggregates import Tally, parts_read, vectors_of
 from headrace.program.windows import Report, WindowStage
 from headrace.state.reservoir import Reservoir, RowRange, join
 from headrace.steps.windows.fields import FieldState, Positions
@@ -410,7 +410,7 @@ def _lets_go(stage: WindowStage, table: int) -> bool:
     if stage.program.lets_go:
         return True
     for tally in stage.program.tallies:
-        used = (tally.group, tally.pairs, stage.vectors[tally.vector].table)
+        used = (tally.group, tally.pairs, *(stage.vectors[v].table for v in vectors_of(tally)))
         if table in used and not isinstance(stage.program.windows[tally.window].window, RangeWindow | FieldWindow):
             return False
     bases = {t.base for t in stage.tables} | {w.partitions for w in stage.program.windows}
