@@ -96,6 +96,11 @@ def test_every_aggregate(payments, name):
     assert f"{name.upper()}(amount) AS x" in tree(found.node)
 
 
+def test_aggregates_of_two_columns(payments):
+    found = payments.window(hr.rows(3)).agg(x=hr.max_by("card", "amount"), y=hr.min_by("card", "id"))
+    assert "MAX_BY(card, amount) AS x, MIN_BY(card, id) AS y" in tree(found.node)
+
+
 def test_builders_leave_what_they_build_on_alone(payments):
     before = payments.node
     payments.where("amount > 1").select("card")

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
     from headrace.api.windows import WindowLike
 
-__all__ = ["avg", "count", "count_distinct", "first", "last", "max", "min", "stddev", "stddev_pop", "sum", "var_pop", "variance"]
+__all__ = [
+    "avg", "count", "count_distinct", "first", "last", "max", "max_by", "min", "min_by", "stddev", "stddev_pop",
+    "sum", "var_pop", "variance",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,16 @@ def min(value: str) -> Call:
 def max(value: str) -> Call:
     """The greatest value."""
     return Call("MAX", value)
+
+
+def min_by(value: str, by: str) -> Call:
+    """The value of the row where `by` is least; of several the last in the order of time."""
+    return Call("MIN_BY", f"{value}, {by}")
+
+
+def max_by(value: str, by: str) -> Call:
+    """The value of the row where `by` is greatest; of several the last in the order of time."""
+    return Call("MAX_BY", f"{value}, {by}")
 
 
 def variance(value: str) -> Call:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -22,6 +22,10 @@ def aggregate(function: Function, values: Sequence[Any], result_type: str) -> An
             return values[0] if values else None
         case "LAST":
             return values[-1] if values else None
+        case "MIN_BY":
+            return _at_end(values, min)
+        case "MAX_BY":
+            return _at_end(values, max)
     present = [v for v in values if v is not None]
     match function.name:
         case "COUNT":
@@ -45,6 +49,13 @@ def aggregate(function: Function, values: Sequence[Any], result_type: str) -> An
         case "STDDEV_POP":
             return _root(_variance(present, len(present)))
     raise NotImplementedError(f"the oracle does not know {function.name}")
+
+
+def _at_end(pairs: Sequence[tuple[Any, Any]], end: Callable[[list[Any]], Any]) -> Any:
+    """The first of a pair where the second, not NULL, is the least or greatest of all; of several such pairs the last."""
+    keys = [_sort_key(by) for _, by in pairs if by is not None]
+    found = [value for value, by in pairs if by is not None and _sort_key(by) == end(keys)]
+    return found[-1] if found else None
 
 
 def _sum(values: Sequence[Any], result_type: str) -> Any:
