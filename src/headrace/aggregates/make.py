@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headrace.aggregates.lists import ListTally
 from headrace.aggregates.queue import QueueTally
 from headrace.aggregates.sums import DecimalSumTally, DoubleSumTally, IntegerSumTally, MomentsTally
 from headrace.aggregates.tally import CountTally, DistinctTally
@@ -29,8 +30,9 @@ def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: Any, parts: Co
             return CountTally(spec, layout)
         case TallyKind.DISTINCT:
             return DistinctTally(spec, layout)
-        case TallyKind.QUEUE:
-            return QueueTally(spec, layout, None if vector.table is None else tables[vector.table])
+        case TallyKind.QUEUE | TallyKind.LIST:
+            state = QueueTally if spec.kind is TallyKind.QUEUE else ListTally
+            return state(spec, layout, None if vector.table is None else tables[vector.table])
         case TallyKind.MOMENTS:
             return MomentsTally(spec, layout)
     match vector.kind:

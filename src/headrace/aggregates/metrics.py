@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from headrace.aggregates.lists import Lists
 from headrace.kernels.codes import NULL
 from headrace.kernels.keys.ordered import from_ordered
 from headrace.plan.arrow import arrow_type
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 class MetricColumn:
     """Values of a result column, as words that compare bit for bit, and which of them are not NULL."""
 
-    words: np.ndarray  # one row of words per value
+    words: Any  # an array, one row of words per value; or lists of them
     valid: np.ndarray
 
     def differs(self, other: MetricColumn) -> np.ndarray:
@@ -45,6 +46,8 @@ class MetricColumn:
         """These values, then the others."""
         if len(self.valid) == 0 or len(other.valid) == 0:
             return other if len(self.valid) == 0 else self
+        if isinstance(self.words, Lists):
+            return MetricColumn(self.words.append(other.words), np.concatenate((self.valid, other.valid)))
         return MetricColumn(np.concatenate((self.words, other.words)), np.concatenate((self.valid, other.valid)))
 
 
@@ -60,6 +63,8 @@ def metric_column(
         valid = readings[metric.count]["value"] >= reads.least
     else:
         valid = np.ones(len(values), np.bool_)
+    if isinstance(values, Lists):
+        return MetricColumn(values, valid)
     if fits is not None:
         valid &= fits
     if values.ndim > 1:
@@ -93,6 +98,10 @@ def to_arrow(
 
 def kept_to_arrow(vector: Vector, kind: str, column: MetricColumn, tables: Tables) -> pa.Array:
     """Values that were kept to be shown, in their Arrow type."""
+    if isinstance(column.words, Lists):
+        flat = MetricColumn(column.words.words, np.ones(len(column.words.words), np.bool_))
+        values = kept_to_arrow(vector, kind.removeprefix("ARRAY<").removesuffix(">"), flat, tables)
+        return pa.ListArray.from_arrays(np.concatenate(([0], column.words.ends)).astype(np.int32), values, arrow_type(kind))
     if vector.kind is not VectorKind.NUMBERED:
         return _plain(vector.kind, kind, column)
     assert vector.table is not None

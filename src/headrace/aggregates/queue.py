@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from headrace.state.rows import Layout
     from headrace.state.tables import ValueTable
 
-MODES = {"least": queues.LEAST, "greatest": queues.GREATEST, "oldest": queues.OLDEST, "newest": queues.NEWEST}
+MODES = {
+    "least": queues.LEAST,
+    "greatest": queues.GREATEST,
+    "oldest": queues.OLDEST,
+    "newest": queues.NEWEST,
+    "every": queues.EVERY,
+}
 NO_RANKS = np.empty(0, np.int64)
 
 
@@ -58,18 +64,22 @@ class QueueTally:
     def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None) -> Reading:
         """The front of the queue at every event."""
         out, code = np.zeros(len(event_key), np.int64), np.zeros(len(event_key), np.uint8)
+        queues.queues(*(*self._moving(moves, event_key), out, code))
+        return {"value": out, "code": code}
+
+    def _moving(self, moves: Moves, event_key: np.ndarray) -> tuple[Any, ...]:
+        """What kernels take: the moves, and the queues with room for them."""
         self._reserve(len(moves.enter_row))
-        ranks = self.values.ranks() if self.values is not None and self.mode < queues.OLDEST else NO_RANKS
+        ranks = self.values.ranks() if self.values is not None and self.mode in (queues.LEAST, queues.GREATEST) else NO_RANKS
         at, shown = self.at, self.shown or self.at
         words = [c.value(moves.enter).astype(np.int64, copy=False) for c in (at, shown)]
         values = words[0].reshape(-1, 1) if self.shown is None else np.stack(words, axis=1)
-        queues.queues(
+        return (
             event_key, moves.enter_end, moves.leave_end, at.keys(moves.enter), moves.enter_row,
             values, at.code(moves.enter), shown.code(moves.enter),
             at.keys(moves.leave), moves.leave_row, self.mode, ranks,
-            self.head, self.tail, self.nodes, self.held, self.codes, self.links, self.free, out, code,
+            self.head, self.tail, self.nodes, self.held, self.codes, self.links, self.free,
         )  # fmt: skip
-        return {"value": out, "code": code}
 
     def save(self, keys: np.ndarray) -> None:
         """Remember the queues of these keys: what a queue drops cannot be computed back."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headrace.program.aggregates import Tally
     from headrace.state.rows import Layout
 
-Reading = dict[str, np.ndarray]
+Reading = dict[str, Any]  # arrays, or what can be cut like them, by part
 
 
 def grown(array: np.ndarray, size: int) -> np.ndarray:

@@ -6,6 +6,7 @@ import re
 
 NUMERIC = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
 INTEGRAL = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+NESTED = ("ARRAY", "MAP", "STRUCT")
 
 
 def base_type(kind: str) -> str:

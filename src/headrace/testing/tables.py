@@ -78,6 +78,8 @@ def read_cell(text: str, kind: str) -> Any:
             return Decimal(text)
         case "TINYINT" | "SMALLINT" | "INT" | "BIGINT":
             return int(text)
+        case "ARRAY":
+            return [read_cell(part, kind[len("ARRAY<") : -1]) for part in text[1:-1].split(", ") if text != "[]"]
     raise DataError(f"a table cannot hold {kind}")
 
 
@@ -149,6 +151,8 @@ def format_cell(value: Any) -> str:
         case str():
             plain = value and value == value.strip() and value != "NULL" and value != "." and value[0] not in "'\""
             return value if plain else f"'{value}'"
+        case list():
+            return f"[{', '.join(map(format_cell, value))}]"
     return str(value)
 
 

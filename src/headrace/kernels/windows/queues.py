@@ -13,14 +13,14 @@ import numpy as np
 from headrace.kernels import signatures as s
 from headrace.kernels.codes import ABSENT, NULL
 
-LEAST, GREATEST, OLDEST, NEWEST = 0, 1, 2, 3
+LEAST, GREATEST, EVERY, OLDEST, NEWEST = 0, 1, 2, 3, 4  # from OLDEST on NULL counts too
 NIL = np.int32(-1)
 
 
 @nb.njit(inline="always")
 def _beats(new, old, mode, ranks):  # type: ignore[no-untyped-def]
     """Whether the candidate `old` can never again be the result once `new` is there."""
-    if mode == OLDEST:
+    if mode in (EVERY, OLDEST):
         return False
     if mode == NEWEST:
         return True
@@ -124,6 +124,47 @@ def queues(
               enter_shown[j], mode, ranks, head, tail, nodes, values, codes, links, free)  # fmt: skip
     for j in range(left, len(leave_key)):
         _pop(leave_key[j], leave_row[j], head, tail, nodes, links, free)
+
+
+@nb.njit(
+    s.INTS(
+        s.keys, s.ints, s.ints, s.keys, s.ints, s.int_rows, s.codes, s.codes, s.keys, s.ints, s.integer, s.ints,
+        s.KEYS, s.KEYS, s.INTS, s.LIMBS, s.CODES, s.LINKS, s.INTS, s.INTS,
+    ),
+    cache=True,
+)  # fmt: skip
+def lists(
+    event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
+    enter_key: np.ndarray, enter_row: np.ndarray, enter_value: np.ndarray, enter_code: np.ndarray,
+    enter_shown: np.ndarray, leave_key: np.ndarray, leave_row: np.ndarray,
+    mode: int, ranks: np.ndarray, head: np.ndarray, tail: np.ndarray,
+    nodes: np.ndarray, values: np.ndarray, codes: np.ndarray, links: np.ndarray, free: np.ndarray, ends: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """As `queues`, but read the whole queue: gives the values of all events, and in `ends` where those of each end."""
+    entered, left, total = 0, 0, 0
+    out = np.empty(max(64, len(event_key)), np.int64)
+    for i in range(len(event_key)):
+        while entered < enter_end[i]:
+            _push(enter_key[entered], enter_row[entered], enter_value[entered], enter_code[entered],
+                  enter_shown[entered], mode, ranks, head, tail, nodes, values, codes, links, free)  # fmt: skip
+            entered += 1
+        while left < leave_end[i]:
+            _pop(leave_key[left], leave_row[left], head, tail, nodes, links, free)
+            left += 1
+        node = head[event_key[i]]
+        while node != NIL:
+            if total == len(out):
+                out = np.concatenate((out, np.empty(total, np.int64)))
+            out[total] = values[node, 0]
+            total += 1
+            node = links[node, 1]
+        ends[i] = total
+    for j in range(entered, len(enter_key)):
+        _push(enter_key[j], enter_row[j], enter_value[j], enter_code[j],
+              enter_shown[j], mode, ranks, head, tail, nodes, values, codes, links, free)  # fmt: skip
+    for j in range(left, len(leave_key)):
+        _pop(leave_key[j], leave_row[j], head, tail, nodes, links, free)
+    return out[:total].copy()
 
 
 @nb.njit(s.INTS(s.keys, s.KEYS, s.LINKS), cache=True)

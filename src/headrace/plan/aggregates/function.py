@@ -30,6 +30,7 @@ class TallyKind(Enum):
     MOMENTS = "exact sums of {value} and its squares", Laws.ADDITIVE, False
     DISTINCT = "rows per distinct {value}", Laws.INVERTIBLE, False
     QUEUE = "queue of candidates for the {mode} {value}", Laws.SELECTIVE, True
+    LIST = "{mode} {value}, in order", Laws.SELECTIVE, True
 
     def __init__(self, says: str, laws: Laws, shows: bool) -> None:
         """All at hand."""
