@@ -89,7 +89,7 @@ def test_python_and_sql_give_one_plan(payments, build, sql):
 
 
 @pytest.mark.parametrize(
-    "name", ["avg", "min", "max", "variance", "stddev", "var_pop", "stddev_pop", "first", "last", "sum", "count"]
+    "name", ["avg", "min", "max", "variance", "stddev", "var_pop", "stddev_pop", "first", "last", "sum", "count", "collect_list"]
 )
 def test_every_aggregate(payments, name):
     found = payments.window(hr.rows(3)).agg(x=getattr(hr, name)("amount"))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from headrace.api.windows import WindowLike
 
 __all__ = [
-    "avg", "count", "count_distinct", "first", "last", "max", "max_by", "min", "min_by", "stddev", "stddev_pop",
+    "avg", "collect_list", "count", "count_distinct", "first", "last", "max", "max_by", "min", "min_by", "stddev", "stddev_pop",
     "sum", "var_pop", "variance",
 ]  # fmt: skip
 
@@ -102,6 +102,11 @@ def var_pop(value: str) -> Call:
 def stddev_pop(value: str) -> Call:
     """The standard deviation of the population."""
     return Call("STDDEV_POP", value)
+
+
+def collect_list(value: str) -> Call:
+    """All values that are not NULL, in the order of time."""
+    return Call("COLLECT_LIST", value)
 
 
 def first(value: str) -> Call:

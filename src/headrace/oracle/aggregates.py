@@ -32,6 +32,8 @@ def aggregate(function: Function, values: Sequence[Any], result_type: str) -> An
             return len(present)
         case "COUNT_DISTINCT":
             return len({group_value(v) for v in present})
+        case "COLLECT_LIST":
+            return present
         case "MIN":
             return _positive_zero(min(present, key=_sort_key, default=None))
         case "MAX":
