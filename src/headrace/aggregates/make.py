@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.aggregates.lists import ListTally
 from headrace.aggregates.queue import QueueTally
+from headrace.aggregates.ranks import RanksTally
 from headrace.aggregates.sums import DecimalSumTally, DoubleSumTally, IntegerSumTally, MomentsTally
 from headrace.aggregates.tally import CountTally, DistinctTally
 from headrace.plan.aggregates import TallyKind
@@ -33,6 +34,8 @@ def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: Any, parts: Co
         case TallyKind.QUEUE | TallyKind.LIST:
             state = QueueTally if spec.kind is TallyKind.QUEUE else ListTally
             return state(spec, layout, None if vector.table is None else tables[vector.table])
+        case TallyKind.RANKS:
+            return RanksTally(spec, layout, None if vector.table is None else tables[vector.table], parts)
         case TallyKind.MOMENTS:
             return MomentsTally(spec, layout)
     match vector.kind:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.aggregates.tally import Columns, Reading
+from headrace.aggregates.tally import Columns, Reading, reserve
 from headrace.kernels.windows import queues
 
 if TYPE_CHECKING:
@@ -50,16 +50,7 @@ class QueueTally:
             self.head, self.tail = np.concatenate((self.head, none)), np.concatenate((self.tail, none))
 
     def _reserve(self, count: int) -> None:
-        used, size = int(self.free[0]), len(self.nodes)
-        if used + count <= size:
-            return
-        new = max(used + count, 2 * size, 64)
-        for name in ("nodes", "held", "codes", "links"):
-            old = getattr(self, name)
-            array = np.zeros((new, *old.shape[1:]), old.dtype)
-            array[:size] = old
-            setattr(self, name, array)
-        self.free = np.concatenate((self.free, np.arange(size, new)))
+        reserve(self, ("nodes", "held", "codes", "links"), count)
 
     def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None) -> Reading:
         """The front of the queue at every event."""

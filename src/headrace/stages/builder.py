@@ -139,7 +139,7 @@ class StageBuilder:
         shown = None if column is None or not keeps.by else self._values(Values.BITS, column, masks)
         count = _index(tallies, Tally(TallyKind.COUNT, window, group, vector)) if keeps.counted else None
         tally = _index(tallies, Tally(keeps.kind, window, group, vector, pairs, keeps.mode, shown, count))
-        return Metric(call.name, function.name, returns, tally, count, function.reads)
+        return Metric(call.name, function.name, returns, tally, count, call.reads)
 
     def _values(self, lie: Values, column: int, masks: tuple[int, ...]) -> int:
         """The vector of the values of an input, as a tally needs them to lie."""

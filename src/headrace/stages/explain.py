@@ -320,7 +320,7 @@ def _readers(stage: WindowStage, tally: int) -> list[str]:
 
 
 def _metric(metric: Metric) -> str:
-    return metric.name if metric.count is None else f"{metric.name} ({metric.function})"
+    return metric.name if metric.count is None and metric.reads.part == "value" else f"{metric.name} ({metric.function})"
 
 
 def _reservoir(stage: WindowStage) -> list[str]:

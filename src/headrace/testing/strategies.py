@@ -152,7 +152,7 @@ def windows() -> st.SearchStrategy[Window]:
 
 def choices(parameter: Parameter, columns: Sequence[str], numbers: Sequence[str]) -> list[str]:
     """What a parameter of an aggregate takes, of these columns."""
-    return list(columns if parameter.types is None else numbers)
+    return list(parameter.examples or (columns if parameter.types is None else numbers))
 
 
 @st.composite

@@ -5,9 +5,12 @@ The planner goes by these alone, never by the name of a function.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
+
+from sqlglot import exp
 
 from headrace.errors import QueryError
 from headrace.plan.expr import UNKNOWN_TYPE, Expr
@@ -31,6 +34,7 @@ class TallyKind(Enum):
     DISTINCT = "rows per distinct {value}", Laws.INVERTIBLE, False
     QUEUE = "queue of candidates for the {mode} {value}", Laws.SELECTIVE, True
     LIST = "{mode} {value}, in order", Laws.SELECTIVE, True
+    RANKS = "values of {value} by size", Laws.INVERTIBLE, True
 
     def __init__(self, says: str, laws: Laws, shows: bool) -> None:
         """All at hand."""
@@ -61,7 +65,7 @@ class Keeps:
 class Reads:
     """How the result is read from the tally."""
 
-    part: str = "value"  # of what the tally says
+    part: str = "value"  # of what the tally says; {} is a constant among the arguments
     least: int = 1  # the result of fewer values than this is NULL, where they are counted
     root: bool = False
 
@@ -72,11 +76,23 @@ class Parameter:
 
     types: tuple[str, ...] | None = None  # by first word; None: any
     what: str = "a value"
+    least: float | None = None  # a constant from here on, and up to the other
+    most: float = math.inf
+    examples: tuple[str, ...] = ()  # of a constant
+    optional: bool = False
 
     def check(self, function: str, kind: str) -> None:
         """Refuse what Spark does not take."""
         if self.types is not None and kind != UNKNOWN_TYPE and base_type(kind) not in self.types:
             raise QueryError(f"{function} takes {self.what}, and got {kind}", hint="CAST it to DOUBLE or DECIMAL")
+
+    def constant(self, function: str, given: Expr) -> str:
+        """The number that stands there, if it is one that is taken."""
+        number = given.tree
+        value = float(number.this) if isinstance(number, exp.Literal) and not number.is_string else math.nan
+        if self.least is None or not self.least <= value <= self.most:
+            raise QueryError(f"{function} takes {self.what}, and got {given}")
+        return repr(value)
 
 
 ANY = Parameter()
@@ -106,8 +122,9 @@ class Function:
 
     def check_number(self, given: int) -> None:
         """Refuse too many arguments, and too few."""
-        if given != len(self.takes):
-            wanted = ("no argument", "one argument", "two arguments", "three arguments")[len(self.takes)]
+        most = len(self.takes)
+        if not most - sum(p.optional for p in self.takes) <= given <= most:
+            wanted = ("no argument", "one argument", "two arguments", "two arguments or three")[most]
             raise QueryError(f"{self.name} takes {wanted}", hint=f"{self.name}(*) counts rows" if self.stars else None)
 
 
@@ -141,6 +158,14 @@ class Aggregate:
         """As many arguments as the function takes; none stands for whole rows."""
         if self.arguments or not self.function.stars:
             self.function.check_number(len(self.arguments))
+        self.reads  # noqa: B018  (constants are checked)
+
+    @property
+    def reads(self) -> Reads:
+        """How its result is read, constants included."""
+        pairs = zip(self.function.takes, self.arguments, strict=False)
+        constants = [p.constant(self.function.name, a) for p, a in pairs if p.least is not None]
+        return replace(self.function.reads, part=self.function.reads.part.format(*constants))
 
     @property
     def exprs(self) -> tuple[Expr, ...]:
