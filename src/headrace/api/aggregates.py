@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from headrace.api.windows import WindowLike
 
 __all__ = [
-    "avg", "collect_list", "count", "count_distinct", "first", "last", "max", "max_by", "min", "min_by", "stddev", "stddev_pop",
-    "sum", "var_pop", "variance",
+    "approx_percentile", "avg", "collect_list", "count", "count_distinct", "first", "last", "max", "max_by", "median", "min",
+    "min_by", "percentile", "stddev", "stddev_pop", "sum", "var_pop", "variance",
 ]  # fmt: skip
 
 
@@ -102,6 +102,21 @@ def var_pop(value: str) -> Call:
 def stddev_pop(value: str) -> Call:
     """The standard deviation of the population."""
     return Call("STDDEV_POP", value)
+
+
+def percentile(value: str, share: float) -> Call:
+    """The value that a share of the rows, from 0 to 1, is below: between two values where it falls between them."""
+    return Call("PERCENTILE", f"{value}, {share}")
+
+
+def median(value: str) -> Call:
+    """The percentile of one half."""
+    return Call("MEDIAN", value)
+
+
+def approx_percentile(value: str, share: float) -> Call:
+    """The least value with at least a share of the rows, from 0 to 1, up to it."""
+    return Call("APPROX_PERCENTILE", f"{value}, {share}")
 
 
 def collect_list(value: str) -> Call:

@@ -26,12 +26,18 @@ def aggregate(function: Function, values: Sequence[Any], result_type: str) -> An
             return _at_end(values, min)
         case "MAX_BY":
             return _at_end(values, max)
+        case "PERCENTILE":
+            return _percentile([x for x, _ in values if x is not None], values[0][1] if values else 0)
+        case "APPROX_PERCENTILE":
+            return _ranked([row[0] for row in values if row[0] is not None], values[0][1] if values else 0)
     present = [v for v in values if v is not None]
     match function.name:
         case "COUNT":
             return len(present)
         case "COUNT_DISTINCT":
             return len({group_value(v) for v in present})
+        case "MEDIAN":
+            return _percentile(present, 0.5)
         case "COLLECT_LIST":
             return present
         case "MIN":
@@ -58,6 +64,24 @@ def _at_end(pairs: Sequence[tuple[Any, Any]], end: Callable[[list[Any]], Any]) -
     keys = [_sort_key(by) for _, by in pairs if by is not None]
     found = [value for value, by in pairs if by is not None and _sort_key(by) == end(keys)]
     return found[-1] if found else None
+
+
+def _percentile(values: Sequence[Any], share: Any) -> float | None:
+    """Between the two values in order that lie around the share of the way from the first to the last; in doubles, as Spark."""
+    if not values:
+        return None
+    ordered = sorted((float(v) + 0.0 for v in values), key=_sort_key)
+    place = (len(ordered) - 1) * float(share)
+    low, high = ordered[math.floor(place)], ordered[math.ceil(place)]
+    if low == high or _sort_key(low) == _sort_key(high):
+        return low
+    return (math.ceil(place) - place) * low + (place - math.floor(place)) * high
+
+
+def _ranked(values: Sequence[Any], share: Any) -> Any:
+    """The first value in order with at least this share of all values up to it."""
+    ordered = sorted(values, key=_sort_key)
+    return _positive_zero(ordered[max(math.ceil(len(ordered) * float(share)), 1) - 1]) if ordered else None
 
 
 def _sum(values: Sequence[Any], result_type: str) -> Any:
