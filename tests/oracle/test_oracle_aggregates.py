@@ -75,7 +75,7 @@ def call(name, values, kind="DOUBLE"):
         ("MIN_BY", "DOUBLE", [(1.0, None)], None),
         ("COLLECT_LIST", "DOUBLE", [1.0, None, -0.0, math.nan], [1.0, -0.0, math.nan]),
         ("COLLECT_LIST", "STRING", [], []),
-        ("PERCENTILE", "DOUBLE", [(1.0, 0.3), (None, 0.3), (2.0, 0.3)], 1.3),
+        ("PERCENTILE", "DOUBLE", [(1.0, 0.3), (None, 0.3), (2.0, 0.3)], 0.7 * 1.0 + 0.3 * 2.0),
         ("PERCENTILE", "INT", [(10, 1), (0, 1)], 10.0),
         ("MEDIAN", "DOUBLE", [1.0, NAN, INF], INF),
         ("MEDIAN", "DOUBLE", [-INF, INF], NAN),
