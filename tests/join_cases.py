@@ -35,7 +35,7 @@ def sides(draw: st.DrawFn, stream: Stream) -> Node:
         case 0:
             node = Filter(node, Expr.of(draw(st.sampled_from(PREDICATES))))
         case 1 | 2:
-            count = Aggregate("n", function("COUNT"), None)
+            count = Aggregate("n", function("COUNT"))
             node = WindowAggregate(node, RangeWindow(2 * SECOND), (Expr.of("card"),), (count,))
     return node
 
@@ -78,7 +78,7 @@ def joins(draw: st.DrawFn) -> Case:
             case 1:
                 above = Project(node, tuple((n, Expr.column(n)) for n in node.schema.names[1:4]))
             case 2:
-                count = Aggregate("pairs", function("COUNT"), None)
+                count = Aggregate("pairs", function("COUNT"))
                 above = WindowAggregate(node, RangeWindow(3 * SECOND), (Expr.of("card"),), (count,))
         queries.append(Query(f"q{number}", above, Emit.CHANGES if endless else draw(st.sampled_from(list(Emit)))))
     return Case(Script(tuple(queries), base), tuple(_together(draw, base)))

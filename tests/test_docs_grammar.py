@@ -49,7 +49,7 @@ TERMINALS = {
 }
 NAMED = {"source": {"name": ["frame", "payments"]}}  # names that must exist: a DataFrame, a generator
 SENTENCES = 800
-TRIES = 400  # to make a sentence with a certain word that also means something
+TRIES = 2_000  # to make a sentence with a certain word that also means something
 FRAME = Schema.of(id="BIGINT", card="STRING", amount="DOUBLE", x="DOUBLE", at="TIMESTAMP")
 # Beside "expected ..", these are complaints about what is written and not about what it means.
 GRAMMAR = re.compile(

@@ -89,11 +89,16 @@ def test_python_and_sql_give_one_plan(payments, build, sql):
 
 
 @pytest.mark.parametrize(
-    "name", ["avg", "min", "max", "variance", "stddev", "var_pop", "stddev_pop", "first", "last", "sum", "count"]
+    "name", ["avg", "min", "max", "variance", "stddev", "var_pop", "stddev_pop", "first", "last", "sum", "count", "collect_list"]
 )
 def test_every_aggregate(payments, name):
     found = payments.window(hr.rows(3)).agg(x=getattr(hr, name)("amount"))
     assert f"{name.upper()}(amount) AS x" in tree(found.node)
+
+
+def test_aggregates_of_two_columns(payments):
+    found = payments.window(hr.rows(3)).agg(x=hr.max_by("card", "amount"), y=hr.min_by("card", "id"))
+    assert "MAX_BY(card, amount) AS x, MIN_BY(card, id) AS y" in tree(found.node)
 
 
 def test_builders_leave_what_they_build_on_alone(payments):

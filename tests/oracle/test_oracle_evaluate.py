@@ -24,7 +24,7 @@ NAN = float("nan")
 
 
 def agg(name, argument=None, where=None, alias="x"):
-    return Aggregate(alias, function(name), Expr.of(argument) if argument else None, Expr.of(where) if where else None)
+    return Aggregate(alias, function(name), (Expr.of(argument),) if argument else (), Expr.of(where) if where else None)
 
 
 def over(window, *calls, keys=(), where=None, stream=STREAM):

@@ -44,7 +44,7 @@ def node_of(places, conditions=(), within=10, selection="ANY", inputs=None, wher
     ]
     calls = (("len", "COUNT", None), ("all", "SUM", "n"), ("low", "FIRST", "n"), ("top", "LAST", "n"))
     groups = tuple(
-        (name, Aggregate(f"{name}_{alias}", function(f), Expr.of(arg) if arg else None))
+        (name, Aggregate(f"{name}_{alias}", function(f), (Expr.of(arg),) if arg else ()))
         for name, _, kind in places
         if kind == "repeated"
         for alias, f, arg in calls

@@ -20,8 +20,13 @@ from headrace.testing.local import LocalEngine
 SCHEMA = Schema.of(at="TIMESTAMP", id="INT", card="STRING", x="DOUBLE", q="BIGINT", d="DECIMAL(10, 2)")
 CALLS = {
     "n": "COUNT(*)", "c": "COUNT(x)", "u": "COUNT(DISTINCT q)", "s": "SUM(x)", "sq": "SUM(q)", "sd": "SUM(d)", "a": "AVG(x)",
-    "lo": "MIN(x)", "hi": "MAX(card)", "f": "FIRST(q)", "l": "LAST(x)",
+    "lo": "MIN(x)", "hi": "MAX(card)", "f": "FIRST(q)", "l": "LAST(x)", "at_hi": "MAX_BY(id, q)", "at_lo": "MIN_BY(id, x)",
+    "all": "COLLECT_LIST(q)", "mid": "MEDIAN(x)", "third": "PERCENTILE(q, 0.25)", "one": "APPROX_PERCENTILE(q, 0.5)",
 }  # fmt: skip
+# What DuckDB calls otherwise. Of rows that are equal it takes the first, and we the last, whose id is the greatest.
+OTHERWISE = {"at_hi": "MAX_BY(id, q * 1000 + id)", "at_lo": "MIN_BY(id, x * 10000 - id)",
+             "all": "COALESCE(LIST(q) FILTER (WHERE q IS NOT NULL) OVER, [])", "third": "QUANTILE_CONT(q, 0.25)",
+             "one": "QUANTILE_DISC(q, 0.5)"}  # fmt: skip
 SIZES = st.sampled_from((1, 2, SECOND - 1, SECOND, 3 * SECOND, 10 * SECOND, 3_600 * SECOND))
 
 # Quarters: sums of them are exact in any order, so that DuckDB's are the right ones to the last bit.
@@ -62,7 +67,7 @@ def duckdbs(events, size, lag):
         f'OVER (PARTITION BY card ORDER BY "at" RANGE BETWEEN INTERVAL {size + lag - 1} MICROSECONDS PRECEDING'
         f" AND INTERVAL {lag} MICROSECONDS PRECEDING)"
     )
-    calls = ", ".join(f"{call} {over}" for call in CALLS.values())
+    calls = ", ".join(c.replace(" OVER", over) if " OVER" in c else f"{c} {over}" for c in (CALLS | OTHERWISE).values())
     table = pa.Table.from_batches([batch_of_rows(SCHEMA, [row for _, row in events])])
     connection = duckdb.connect()
     connection.register("p", table.set_column(0, "at", table.column(0).cast(pa.timestamp("us"))))

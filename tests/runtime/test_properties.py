@@ -10,7 +10,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import assume, settings
 from hypothesis import strategies as st
-from seeds import FIRST, agrees, examples
 
 from headrace.plan.aggregates import FUNCTIONS, Aggregate
 from headrace.plan.expr import Expr
@@ -22,7 +21,8 @@ from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
 from headrace.testing.conformance import Run, check_query
 from headrace.testing.local import local_engine
 from headrace.testing.reach import hold
-from headrace.testing.strategies import PAYMENTS, PUNCTUATION, Case, arrivals, sampled, scripts, streams
+from headrace.testing.strategies import PAYMENTS, PUNCTUATION, Case, arrivals, choices, sampled, scripts, streams
+from seeds import FIRST, agrees, examples
 
 DEEP = settings.default.max_examples > 1_000
 WINDOWS = (
@@ -83,10 +83,13 @@ def test_every_aggregate_at_every_level(window):
     def cases(draw: st.DrawFn) -> Case:
         delay = draw(st.sampled_from((5 * SECOND, 5 * SECOND, SECOND, 5 * SECOND, 0)))
         stream = Stream("payments", FileSource("x.csv"), PAYMENTS, timestamp=Expr.of("at"), delay=delay)
-        column = draw(st.sampled_from(NUMBERS))
         keys = draw(st.sampled_from(((), (Expr.of("card"),), (Expr.of("shop"),), (Expr.of("amount"),))))
         assume(set(window.partition_by if isinstance(window, RowsWindow) else ()) <= set(keys))  # others are refused
-        calls = tuple(Aggregate(f"a{i}", f, Expr.of(column)) for i, f in enumerate(FUNCTIONS.values()))
+        column = draw(st.sampled_from(NUMBERS))
+        calls = tuple(
+            Aggregate(f"a{i}", f, tuple(Expr.of(draw(st.sampled_from(choices(p, [column], [column])))) for p in f.takes))
+            for i, f in enumerate(FUNCTIONS.values())
+        )
         queries = tuple(Query(e.name, WindowAggregate(Scan(stream), window, keys, calls), e) for e in Emit)
         return Case(Script(queries, (stream,)), tuple(draw(arrivals(stream, 30))))
 

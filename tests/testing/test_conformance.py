@@ -21,7 +21,7 @@ SCHEMA = Schema.of(at="TIMESTAMP", card="STRING", amount="DOUBLE")
 STREAM = Stream("payments", FileSource("x.csv"), SCHEMA, timestamp=Expr.of("at"), delay=5 * SECOND)
 NODE = WindowAggregate(
     Scan(STREAM), RangeWindow(5 * SECOND), (Expr.of("card"),),
-    (Aggregate("total", function("SUM"), Expr.of("amount")), Aggregate("n", function("COUNT"))),
+    (Aggregate("total", function("SUM"), (Expr.of("amount"),)), Aggregate("n", function("COUNT"))),
 )  # fmt: skip
 SCRIPT = Script(tuple(Query(emit.name.lower(), NODE, emit) for emit in Emit), (STREAM,))
 BATCHES = read_batches(

@@ -4,41 +4,47 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headrace.aggregates.lists import ListTally
 from headrace.aggregates.queue import QueueTally
+from headrace.aggregates.ranks import RanksTally
 from headrace.aggregates.sums import DecimalSumTally, DoubleSumTally, IntegerSumTally, MomentsTally
 from headrace.aggregates.tally import CountTally, DistinctTally
-from headrace.plan.aggregates import decimal_parts, result_type
-from headrace.plan.aggregates import function as aggregate_function
-from headrace.program.aggregates import TallyKind
+from headrace.plan.aggregates import TallyKind
+from headrace.plan.aggregates.sums import average
+from headrace.plan.types import decimal_parts
 from headrace.program.stage import VectorKind
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from headrace.aggregates.tally import TallyState
     from headrace.program.aggregates import Tally
     from headrace.program.stage import Stage
     from headrace.state.rows import Layout
 
 
-def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: Any, mean: bool) -> TallyState:
-    """An empty one; `mean`: whether anybody asks for it."""
+def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: Any, parts: Collection[str]) -> TallyState:
+    """An empty one; `parts` are those that anybody reads of it."""
     vector = stage.vectors[spec.vector]
     match spec.kind:
         case TallyKind.COUNT:
             return CountTally(spec, layout)
         case TallyKind.DISTINCT:
             return DistinctTally(spec, layout)
-        case TallyKind.QUEUE:
-            return QueueTally(spec, layout, None if vector.table is None else tables[vector.table])
+        case TallyKind.QUEUE | TallyKind.LIST:
+            state = QueueTally if spec.kind is TallyKind.QUEUE else ListTally
+            return state(spec, layout, None if vector.table is None else tables[vector.table])
+        case TallyKind.RANKS:
+            return RanksTally(spec, layout, None if vector.table is None else tables[vector.table], parts)
         case TallyKind.MOMENTS:
             return MomentsTally(spec, layout)
     match vector.kind:
         case VectorKind.DOUBLE:
-            return DoubleSumTally(spec, layout, mean)
+            return DoubleSumTally(spec, layout, "mean" in parts)
         case VectorKind.INT:
             return IntegerSumTally(spec, layout)
         case VectorKind.DECIMAL:
             assert vector.input is not None
             kind = stage.inputs[vector.input].type
-            average = result_type(aggregate_function("AVG"), kind)
-            return DecimalSumTally(spec, layout, decimal_parts(average)[1] - decimal_parts(kind)[1])
+            return DecimalSumTally(spec, layout, decimal_parts(average(kind))[1] - decimal_parts(kind)[1])
     raise AssertionError(f"no sums over {vector.kind}")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from headrace.aggregates.lists import Lists
 from headrace.kernels.codes import NULL
 from headrace.kernels.keys.ordered import from_ordered
-from headrace.plan.aggregates import decimal_parts
 from headrace.plan.arrow import arrow_type
-from headrace.program.aggregates import TallyKind
+from headrace.plan.types import decimal_parts
+from headrace.program.aggregates import vectors_of
 from headrace.program.stage import VectorKind
 from headrace.state.tables import ValueTable
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 class MetricColumn:
     """Values of a result column, as words that compare bit for bit, and which of them are not NULL."""
 
-    words: np.ndarray  # one row of words per value
+    words: Any  # an array, one row of words per value; or lists of them
     valid: np.ndarray
 
     def differs(self, other: MetricColumn) -> np.ndarray:
@@ -45,6 +46,8 @@ class MetricColumn:
         """These values, then the others."""
         if len(self.valid) == 0 or len(other.valid) == 0:
             return other if len(self.valid) == 0 else self
+        if isinstance(self.words, Lists):
+            return MetricColumn(self.words.append(other.words), np.concatenate((self.valid, other.valid)))
         return MetricColumn(np.concatenate((self.words, other.words)), np.concatenate((self.valid, other.valid)))
 
 
@@ -52,35 +55,23 @@ def metric_column(
     tallies: Sequence[Tally], vectors: Sequence[Vector], metric: Metric, readings: list[Reading] | dict[int, Reading]
 ) -> MetricColumn:
     """What a metric says at every event."""
-    reading = readings[metric.tally]
-    n = readings[metric.count]["value"] if metric.count is not None else None
-    tally = tallies[metric.tally]
-    match metric.function:
-        case "COUNT":
-            return MetricColumn(reading["value"], np.ones(len(reading["value"]), np.bool_))
-        case "QUEUE":
-            return MetricColumn(reading["value"], reading["code"] != NULL)
-    assert n is not None
-    if tally.kind is TallyKind.MOMENTS:
-        return _moments(metric.function, reading, n)
-    kind = vectors[tally.vector].kind
-    mean = metric.function == "AVG"
-    values = reading["mean"] if mean else reading["value"]
-    valid = n > 0
-    if kind is VectorKind.DECIMAL:
-        fits = reading["mean_fits"] if mean else reading["fits"]
-        return MetricColumn(values, valid & fits & _within(values, decimal_parts(metric.type)[0]))
-    if kind is VectorKind.INT and not mean:
-        return MetricColumn(values, valid & reading["fits"])
-    return MetricColumn(values.view(np.int64), valid)
-
-
-def _moments(function: str, reading: Reading, n: np.ndarray) -> MetricColumn:
-    population = function.endswith("_POP")
-    values = reading["population" if population else "sample"]
-    if function.startswith("STDDEV"):
+    reading, reads = readings[metric.tally], metric.reads
+    values, fits = reading[reads.part], reading.get(f"{reads.part} fits")
+    if "code" in reading:
+        valid = reading["code"] != NULL
+    elif metric.count is not None:
+        valid = readings[metric.count]["value"] >= reads.least
+    else:
+        valid = np.ones(len(values), np.bool_)
+    if isinstance(values, Lists):
+        return MetricColumn(values, valid)
+    if fits is not None:
+        valid &= fits
+    if values.ndim > 1:
+        valid &= _within(values, decimal_parts(metric.type)[0])
+    if reads.root:
         values = np.sqrt(values)
-    return MetricColumn(values.view(np.int64), n > (0 if population else 1))
+    return MetricColumn(values.view(np.int64) if values.dtype == np.float64 else values, valid)
 
 
 def _within(words: np.ndarray, precision: int) -> np.ndarray:
@@ -99,14 +90,18 @@ def to_arrow(
     tallies: Sequence[Tally], vectors: Sequence[Vector], metric: Metric, column: MetricColumn, tables: Tables
 ) -> pa.Array:
     """A result column in its Arrow type."""
-    vector = vectors[tallies[metric.tally].vector]
-    if metric.function == "QUEUE" and vector.kind is VectorKind.NUMBERED:
-        return kept_to_arrow(vector, metric.type, column, tables)
-    return _plain(vector.kind, metric.type, column)
+    tally = tallies[metric.tally]
+    if not tally.kind.shows:
+        return _plain(VectorKind.BITS, metric.type, column)
+    return kept_to_arrow(vectors[vectors_of(tally)[-1]], metric.type, column, tables)
 
 
 def kept_to_arrow(vector: Vector, kind: str, column: MetricColumn, tables: Tables) -> pa.Array:
     """Values that were kept to be shown, in their Arrow type."""
+    if isinstance(column.words, Lists):
+        flat = MetricColumn(column.words.words, np.ones(len(column.words.words), np.bool_))
+        values = kept_to_arrow(vector, kind.removeprefix("ARRAY<").removesuffix(">"), flat, tables)
+        return pa.ListArray.from_arrays(np.concatenate(([0], column.words.ends)).astype(np.int32), values, arrow_type(kind))
     if vector.kind is not VectorKind.NUMBERED:
         return _plain(vector.kind, kind, column)
     assert vector.table is not None

@@ -1,12 +1,13 @@
-"""MIN, MAX, FIRST, LAST: a queue of candidate rows per key."""
+"""A queue of candidate rows per key, where the result is one of them: the least, the greatest, the oldest, the newest."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.aggregates.tally import Columns, Reading
+from headrace.aggregates.tally import Columns, Reading, reserve
 from headrace.kernels.windows import queues
 
 if TYPE_CHECKING:
@@ -15,7 +16,13 @@ if TYPE_CHECKING:
     from headrace.state.rows import Layout
     from headrace.state.tables import ValueTable
 
-MODES = {"MIN": queues.MIN, "MAX": queues.MAX, "FIRST": queues.FIRST, "LAST": queues.LAST}
+MODES = {
+    "least": queues.LEAST,
+    "greatest": queues.GREATEST,
+    "oldest": queues.OLDEST,
+    "newest": queues.NEWEST,
+    "every": queues.EVERY,
+}
 NO_RANKS = np.empty(0, np.int64)
 
 
@@ -25,10 +32,11 @@ class QueueTally:
     def __init__(self, spec: Tally, layout: Layout, values: ValueTable | None) -> None:
         """No candidates."""
         self.at, self.mode, self.values = Columns(spec, layout), MODES[spec.mode], values
+        self.shown = None if spec.shown is None else Columns(replace(spec, vector=spec.shown), layout)
         self.head = np.zeros(0, np.int32)
         self.tail = np.zeros(0, np.int32)
         self.nodes = np.zeros(0, np.int64)
-        self.held = np.zeros(0, np.int64)
+        self.held = np.zeros((0, 1 if self.shown is None else 2), np.int64)  # what is compared, and what is shown
         self.codes = np.zeros(0, np.uint8)
         self.links = np.zeros((0, 2), np.int32)
         self.free = np.zeros(1, np.int64)  # how many are in use, then the stack of nodes
@@ -41,34 +49,35 @@ class QueueTally:
             self.head, self.tail = np.concatenate((self.head, none)), np.concatenate((self.tail, none))
 
     def _reserve(self, count: int) -> None:
-        used, size = int(self.free[0]), len(self.nodes)
-        if used + count <= size:
-            return
-        new = max(used + count, 2 * size, 64)
-        for name in ("nodes", "held", "codes", "links"):
-            old = getattr(self, name)
-            array = np.zeros((new, *old.shape[1:]), old.dtype)
-            array[:size] = old
-            setattr(self, name, array)
-        self.free = np.concatenate((self.free, np.arange(size, new)))
+        reserve(self, ("nodes", "held", "codes", "links"), count)
 
     def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
         """The front of the queue at every event. What a queue drops cannot be computed back, so what was there is put back."""
         saved = None if keep else self._copy(np.unique(event_key))
         out, code = np.zeros(len(event_key), np.int64), np.zeros(len(event_key), np.uint8)
+        queues.queues(*(*self._moving(moves, event_key), out, code))
+        self._restore(saved)
+        return {"value": out, "code": code}
+
+    def _moving(self, moves: Moves, event_key: np.ndarray) -> tuple[Any, ...]:
+        """What kernels take: the moves, and the queues with room for them."""
         self._reserve(len(moves.enter_row))
-        ranks = self.values.ranks() if self.values is not None and self.mode < queues.FIRST else NO_RANKS
-        at = self.at
-        queues.queues(
-            event_key, moves.enter_end, moves.leave_end,
-            at.keys(moves.enter), moves.enter_row, at.value(moves.enter).astype(np.int64, copy=False), at.code(moves.enter),
+        ranks = self.values.ranks() if self.values is not None and self.mode in (queues.LEAST, queues.GREATEST) else NO_RANKS
+        at, shown = self.at, self.shown or self.at
+        words = [c.value(moves.enter).astype(np.int64, copy=False) for c in (at, shown)]
+        values = words[0].reshape(-1, 1) if self.shown is None else np.stack(words, axis=1)
+        return (
+            event_key, moves.enter_end, moves.leave_end, at.keys(moves.enter), moves.enter_row,
+            values, at.code(moves.enter), shown.code(moves.enter),
             at.keys(moves.leave), moves.leave_row, self.mode, ranks,
-            self.head, self.tail, self.nodes, self.held, self.codes, self.links, self.free, out, code,
+            self.head, self.tail, self.nodes, self.held, self.codes, self.links, self.free,
         )  # fmt: skip
+
+    def _restore(self, saved: tuple[np.ndarray, ...] | None) -> None:
+        """Put queues back as they were."""
         if saved is not None:
             self.reset(saved[0])
             self._put(*saved)
-        return {"value": out, "code": code}
 
     def reset(self, keys: np.ndarray) -> None:
         """Forget these keys."""
@@ -89,8 +98,9 @@ class QueueTally:
     def dump(self, start: int, stop: int) -> dict[str, Any]:
         """The queues of a range of keys."""
         _, sizes, rows, held, kinds = self._copy(np.arange(start, stop, dtype=np.int32))
-        return {"sizes": sizes, "rows": rows, "held": held, "kinds": kinds}
+        return {"sizes": sizes, "rows": rows, "held": held.reshape(-1), "kinds": kinds}
 
     def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
         """The queues of a range of keys."""
-        self._put(np.arange(start, stop, dtype=np.int32), state["sizes"], state["rows"], state["held"], state["kinds"])
+        held = state["held"].reshape(-1, self.held.shape[1])
+        self._put(np.arange(start, stop, dtype=np.int32), state["sizes"], state["rows"], held, state["kinds"])

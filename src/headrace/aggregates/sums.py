@@ -179,7 +179,7 @@ class IntegerSumTally:
             at.keys(moves.leave), at.value(moves.leave), at.code(moves.leave),
             n if n is not None else np.zeros(0, np.int64), self.limbs.array, out, fits, mean,
         )  # fmt: skip
-        return {"value": out, "fits": fits, "mean": mean}
+        return {"value": out, "value fits": fits, "mean": mean}
 
     def reset(self, keys: np.ndarray) -> None:
         """Forget these keys."""
@@ -217,4 +217,4 @@ class DecimalSumTally(IntegerSumTally):
             at.keys(moves.leave), at.value(moves.leave), at.value(moves.leave, 1), at.code(moves.leave),
             n if n is not None else np.zeros(0, np.int64), self.mean_digits, self.limbs.array, out, fits, mean, mean_fits,
         )  # fmt: skip
-        return {"value": out, "fits": fits, "mean": mean, "mean_fits": mean_fits}
+        return {"value": out, "value fits": fits, "mean": mean, "mean fits": mean_fits}

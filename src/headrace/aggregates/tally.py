@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headrace.program.aggregates import Tally
     from headrace.state.rows import Layout
 
-Reading = dict[str, np.ndarray]
+Reading = dict[str, Any]  # arrays, or what can be cut like them, by part
 
 
 def grown(array: np.ndarray, size: int) -> np.ndarray:
@@ -28,6 +28,16 @@ def grown(array: np.ndarray, size: int) -> np.ndarray:
     out = np.zeros((size, *array.shape[1:]), array.dtype)
     out[: len(array)] = array
     return out
+
+
+def reserve(state: Any, names: tuple[str, ...], count: int) -> None:
+    """Make room for so many more nodes in the arrays of a pool; `free` is how many are in use, then the stack of nodes."""
+    used, size = int(state.free[0]), len(state.free) - 1
+    if used + count > size:
+        new = max(used + count, 2 * size, 64)
+        for name in names:
+            setattr(state, name, grown(getattr(state, name), new))
+        state.free = np.concatenate((state.free, np.arange(size, new)))
 
 
 class TallyState(Protocol):

@@ -7,10 +7,8 @@
 'SUM(amount) FILTER (WHERE amount > 0)'
 """
 
-from headrace.api.aggregates import avg, count, count_distinct, first, last, stddev, stddev_pop, var_pop, variance
-from headrace.api.aggregates import max_ as max
-from headrace.api.aggregates import min_ as min
-from headrace.api.aggregates import sum_ as sum
+from headrace.api import aggregates
+from headrace.api.aggregates import *  # noqa: F403
 from headrace.api.handle import Run
 from headrace.api.patterns import event, seq
 from headrace.api.run import Program, console, file, sql, start, table
@@ -19,7 +17,7 @@ from headrace.api.windows import range_ as range
 from headrace.api.windows import rows, size, unbounded, window
 
 __all__ = [
-    "Output", "Program", "Run", "Stream", "Windowed", "avg", "console", "count", "count_distinct", "event", "file", "first",
-    "last", "max", "min", "range", "rows", "seq", "size", "sql", "start", "stddev", "stddev_pop", "stream", "sum", "table",
-    "unbounded", "var_pop", "variance", "window",
+    "Output", "Program", "Run", "Stream", "Windowed", "console", "event", "file", "range", "rows", "seq", "size", "sql", "start",
+    "stream", "table", "unbounded", "window",
 ]  # fmt: skip
+__all__ += aggregates.__all__

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 
     from headrace.api.windows import WindowLike
 
+__all__ = [
+    "approx_percentile", "avg", "collect_list", "count", "count_distinct", "first", "last", "max", "max_by", "median", "min",
+    "min_by", "percentile", "stddev", "stddev_pop", "sum", "var_pop", "variance",
+]  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -35,7 +40,7 @@ class Call:
     @property
     def sql(self) -> str:
         """As written in SQL, without OVER."""
-        inner = f"COUNT(DISTINCT {self.argument})" if self.function == "COUNT_DISTINCT" else f"{self.function}({self.argument})"
+        inner = f"{self.function}({self.argument})"
         return f"{inner} FILTER (WHERE {self.condition})" if self.condition else inner
 
 
@@ -46,10 +51,10 @@ def count(value: str = "*") -> Call:
 
 def count_distinct(value: str) -> Call:
     """The number of different values."""
-    return Call("COUNT_DISTINCT", value)
+    return Call("COUNT", f"DISTINCT {value}")
 
 
-def sum_(value: str) -> Call:
+def sum(value: str) -> Call:
     """The sum; of DOUBLE exact, rounded once."""
     return Call("SUM", value)
 
@@ -59,14 +64,24 @@ def avg(value: str) -> Call:
     return Call("AVG", value)
 
 
-def min_(value: str) -> Call:
+def min(value: str) -> Call:
     """The least value."""
     return Call("MIN", value)
 
 
-def max_(value: str) -> Call:
+def max(value: str) -> Call:
     """The greatest value."""
     return Call("MAX", value)
+
+
+def min_by(value: str, by: str) -> Call:
+    """The value of the row where `by` is least; of several the last in the order of time."""
+    return Call("MIN_BY", f"{value}, {by}")
+
+
+def max_by(value: str, by: str) -> Call:
+    """The value of the row where `by` is greatest; of several the last in the order of time."""
+    return Call("MAX_BY", f"{value}, {by}")
 
 
 def variance(value: str) -> Call:
@@ -87,6 +102,26 @@ def var_pop(value: str) -> Call:
 def stddev_pop(value: str) -> Call:
     """The standard deviation of the population."""
     return Call("STDDEV_POP", value)
+
+
+def percentile(value: str, share: float) -> Call:
+    """The value that a share of the rows, from 0 to 1, is below: between two values where it falls between them."""
+    return Call("PERCENTILE", f"{value}, {share}")
+
+
+def median(value: str) -> Call:
+    """The percentile of one half."""
+    return Call("MEDIAN", value)
+
+
+def approx_percentile(value: str, share: float) -> Call:
+    """The least value with at least a share of the rows, from 0 to 1, up to it."""
+    return Call("APPROX_PERCENTILE", f"{value}, {share}")
+
+
+def collect_list(value: str) -> Call:
+    """All values that are not NULL, in the order of time."""
+    return Call("COLLECT_LIST", value)
 
 
 def first(value: str) -> Call:

@@ -14,6 +14,7 @@ from headrace.evolution.names import Names, names_of
 from headrace.plan.query import Emit
 from headrace.plan.time import format_duration
 from headrace.plan.windows import RangeWindow, RowsWindow
+from headrace.program.aggregates import vectors_of
 from headrace.program.joins import JoinProgram
 from headrace.program.patterns import PatternProgram
 from headrace.program.stage import VectorKind
@@ -172,7 +173,7 @@ class _Held:
         for output in program.shown:
             vectors = [c.vector for c in output.columns]
             if isinstance(program, PatternProgram):
-                vectors += [t.vector for o in program.shown if o is output for g in o.groups for t in g.tallies]
+                vectors += [v for o in program.shown if o is output for g in o.groups for t in g.tallies for v in vectors_of(t)]
             yield from ((output.query, what) for v in vectors for what in self._vector(v))
 
     def _tally(self, program: WindowsProgram, index: int) -> Iterator[str]:
@@ -181,7 +182,8 @@ class _Held:
         assert isinstance(old, WindowsProgram)
         if self.names.tally(tally, program.windows) not in {self.known.tally(t, old.windows) for t in old.tallies}:
             yield from self._rows(program, tally, old)
-        yield from self._vector(tally.vector)
+        for vector in vectors_of(tally):
+            yield from self._vector(vector)
         for table in (tally.group, tally.pairs):
             yield from self._table(table) if table is not None else ()
 

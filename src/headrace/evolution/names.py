@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headrace.plan.aggregates import INTEGRAL, base_type, decimal_parts
+from headrace.plan.types import INTEGRAL, base_type, decimal_parts
 from headrace.program.stage import ByHash, TableRole
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ class Names:
     def tally(self, tally: Tally, windows: tuple[WindowProgram, ...]) -> str:
         """An aggregate state."""
         pairs = "" if tally.pairs is None else f" in {self.tables[tally.pairs]}"
-        of = f"{tally.kind.value} {tally.mode}".strip()
+        of = f"{tally.kind.name.lower()} {tally.mode}".strip()
+        of += "" if tally.shown is None else f" of {self.vectors[tally.shown]} by that"
         window, group = self.window(windows[tally.window]), self.tables[tally.group]
         return f"{of} of {self.vectors[tally.vector]} over {window} by {group}{pairs}"
 

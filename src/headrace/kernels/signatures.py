@@ -24,6 +24,7 @@ words = _read(types.uint64)
 floats = _read(types.float64)
 codes = _read(types.uint8)
 flags = _read(types.boolean)
+int_rows = _read(types.int64, 2)
 
 KEYS = _write(types.int32)
 INTS = _write(types.int64)

@@ -47,6 +47,6 @@ def example(sql: str, rule: Rule, *before: Rule) -> str:
 
 def twice(rule: Rule) -> str:
     """What a rule makes of a step with a call that is there twice, which SQL never gives but the plan allows."""
-    total = [Aggregate(name, function("SUM"), Expr.column("amount")) for name in ("a", "b")]
+    total = [Aggregate(name, function("SUM"), (Expr.column("amount"),)) for name in ("a", "b")]
     node = WindowAggregate(Scan(PAYMENTS), UnboundedWindow(), (), tuple(total))
     return f"{show(node)}\nbecomes\n{show(rule(node))}"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headrace.optimize.rewrite import bottom_up
-from headrace.plan.aggregates import Aggregate
-from headrace.plan.expr import Expr
 from headrace.plan.nodes import Node, WindowAggregate
 
 
@@ -40,11 +38,5 @@ def _merge(node: Node) -> Node:
 
 
 def _reads(node: WindowAggregate) -> list[str]:
-    values: list[Expr | None] = [*node.keys]
-    for call in node.aggregates:
-        values += _parts(call)
-    return [column for value in values if value is not None for column in value.columns]
-
-
-def _parts(call: Aggregate) -> list[Expr | None]:
-    return [call.argument, call.filter]
+    values = [*node.keys, *(e for call in node.aggregates for e in call.exprs)]
+    return [column for value in values for column in value.columns]

@@ -61,19 +61,19 @@ def _aggregate(node: WindowAggregate, needed: frozenset[str] | None) -> Node:
 
 def _never_fails(call: Aggregate, node: WindowAggregate) -> bool:
     """Plain columns, and no sum of integers or decimals, which can overflow."""
-    plain = all(e is None or e.as_column is not None for e in (call.argument, call.filter))
-    return plain and (call.function.name not in ("SUM", "AVG") or node.schema.field(call.name).type == "DOUBLE")
+    plain = all(e.as_column is not None for e in call.exprs)
+    return plain and (not call.function.overflows or node.schema.field(call.name).type == "DOUBLE")
 
 
 def _reads(node: WindowAggregate, calls: tuple[Aggregate, ...]) -> list[Expr]:
     window = getattr(node.window, "partition_by", ())
-    found = [*node.keys, *window, *(e for a in calls for e in (a.argument, a.filter))]
+    found = [*node.keys, *window, *(e for a in calls for e in a.exprs)]
     return [e for e in (*found, node.where) if e is not None]
 
 
 def _report_reads(node: WindowReport) -> list[Expr]:
     every = (*node.aggregates, *(a for _, some in node.beside for a in some))
-    calls = (e for a in every for e in (a.argument, a.filter))
+    calls = (e for a in every for e in a.exprs)
     found = [*(e for _, e in node.keys), *policy_exprs(node), *calls, node.where]
     return [e for e in found if e is not None]
 

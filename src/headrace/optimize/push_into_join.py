@@ -7,11 +7,11 @@ from dataclasses import replace
 from sqlglot import exp
 
 from headrace.optimize.rewrite import bottom_up
-from headrace.plan.aggregates import NUMERIC, base_type
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.joins import Join, JoinKind
 from headrace.plan.nodes import Filter, Node
 from headrace.plan.schema import Schema
+from headrace.plan.types import NUMERIC, base_type
 from headrace.plan.windows import RowsWindow
 
 COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from headrace.oracle.rows import group_value
-from headrace.plan.aggregates import Function, base_type, decimal_parts
+from headrace.plan.aggregates import Function
+from headrace.plan.types import base_type, decimal_parts
 
 BIGINT = range(-(2**63), 2**63)
 
@@ -21,12 +22,24 @@ def aggregate(function: Function, values: Sequence[Any], result_type: str) -> An
             return values[0] if values else None
         case "LAST":
             return values[-1] if values else None
+        case "MIN_BY":
+            return _at_end(values, min)
+        case "MAX_BY":
+            return _at_end(values, max)
+        case "PERCENTILE":
+            return _percentile([x for x, _ in values if x is not None], values[0][1] if values else 0)
+        case "APPROX_PERCENTILE":
+            return _ranked([row[0] for row in values if row[0] is not None], values[0][1] if values else 0)
     present = [v for v in values if v is not None]
     match function.name:
         case "COUNT":
             return len(present)
         case "COUNT_DISTINCT":
             return len({group_value(v) for v in present})
+        case "MEDIAN":
+            return _percentile(present, 0.5)
+        case "COLLECT_LIST":
+            return present
         case "MIN":
             return _positive_zero(min(present, key=_sort_key, default=None))
         case "MAX":
@@ -44,6 +57,31 @@ def aggregate(function: Function, values: Sequence[Any], result_type: str) -> An
         case "STDDEV_POP":
             return _root(_variance(present, len(present)))
     raise NotImplementedError(f"the oracle does not know {function.name}")
+
+
+def _at_end(pairs: Sequence[tuple[Any, Any]], end: Callable[[list[Any]], Any]) -> Any:
+    """The first of a pair where the second, not NULL, is the least or greatest of all; of several such pairs the last."""
+    keys = [_sort_key(by) for _, by in pairs if by is not None]
+    found = [value for value, by in pairs if by is not None and _sort_key(by) == end(keys)]
+    return found[-1] if found else None
+
+
+def _percentile(values: Sequence[Any], share: Any) -> float | None:
+    """Between the two values in order that lie around the share of the way from the first to the last; in doubles, as Spark."""
+    if not values:
+        return None
+    ordered = sorted((float(v) + 0.0 for v in values), key=_sort_key)
+    place = (len(ordered) - 1) * float(share)
+    low, high = ordered[math.floor(place)], ordered[math.ceil(place)]
+    if low == high or _sort_key(low) == _sort_key(high):
+        return low
+    return (math.ceil(place) - place) * low + (place - math.floor(place)) * high
+
+
+def _ranked(values: Sequence[Any], share: Any) -> Any:
+    """The first value in order with at least this share of all values up to it."""
+    ordered = sorted(values, key=_sort_key)
+    return _positive_zero(ordered[max(math.ceil(len(ordered) * float(share)), 1) - 1]) if ordered else None
 
 
 def _sum(values: Sequence[Any], result_type: str) -> Any:

@@ -18,13 +18,15 @@ def groups(exprs: Sequence[Expr], schema: Schema, table: Sequence[Row]) -> list[
 
 
 class Call:
-    """One aggregate call with its argument and filter evaluated for every row."""
+    """One aggregate call with its arguments and filter evaluated for every row."""
 
     def __init__(self, call: Aggregate, schema: Schema, table: Sequence[Row], result_type: str) -> None:
         self.function = call.function
         self.result_type = result_type
         self.passes = holds(call.filter, schema, table)
-        self.values = [v for (v,) in evaluate((call.argument,), schema, table)] if call.argument else [1] * len(table)
+        # Each row has the value of the argument, or a tuple of those of several; COUNT(*) sees that it is there.
+        rows = evaluate(call.arguments, schema, table) if call.arguments else [(1,)] * len(table)
+        self.values = [row if len(row) > 1 else row[0] for row in rows]
 
     def over(self, window: Sequence[int]) -> object:
         """Its value over the rows of a window."""

@@ -20,10 +20,10 @@ from sqlglot import exp
 from headrace.errors import DataError
 from headrace.oracle import simple
 from headrace.oracle.rows import Row, batch_of_rows, rows_of_batch
-from headrace.plan.aggregates import INTEGRAL, base_type
 from headrace.plan.arrow import arrow_type
 from headrace.plan.expr import UNKNOWN_TYPE, Expr
 from headrace.plan.schema import Schema
+from headrace.plan.types import INTEGRAL, base_type
 
 _MOST_BYTES = 20_000  # of a batch whose values are remembered
 

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from headrace.plan.aggregates import INTEGRAL
 from headrace.plan.arrow import arrow_type
 from headrace.plan.expr import UNKNOWN_TYPE, Expr
 from headrace.plan.schema import Schema
+from headrace.plan.types import INTEGRAL
 
 Reader = Callable[[pa.RecordBatch], pa.Array]
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from headrace.errors import QueryError
-from headrace.plan.aggregates import decimal_parts
 from headrace.plan.schema import Field, Schema, normalize_type
+from headrace.plan.types import decimal_parts
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from headrace.plan.aggregates import base_type
 from headrace.plan.expr import UNKNOWN_TYPE
+from headrace.plan.types import base_type
 
 INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 

@@ -7,10 +7,10 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from headrace.errors import QueryError
-from headrace.plan.aggregates import INTEGRAL, base_type, decimal, decimal_parts
 from headrace.plan.expr import UNKNOWN_TYPE, Expr
 from headrace.plan.schema import Schema
 from headrace.plan.time import format_duration
+from headrace.plan.types import INTEGRAL, base_type, decimal, decimal_parts
 from headrace.plan.windows import RangeWindow, RowsWindow, Window
 
 if TYPE_CHECKING:

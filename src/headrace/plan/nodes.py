@@ -270,10 +270,9 @@ def _alike(one: Schema, other: Schema) -> bool:
 
 def _result(call: Aggregate, columns: Schema) -> Field:
     """The column that an aggregate gives."""
-    for expr in (call.argument, call.filter):
-        if expr is not None:
-            expr.check(columns)
-    return Field(call.name, result_type(call.function, call.argument.type_in(columns) if call.argument else None))
+    for expr in call.exprs:
+        expr.check(columns)
+    return Field(call.name, result_type(call.function, [a.type_in(columns) for a in call.arguments]))
 
 
 def _type(expr: Expr, columns: Schema) -> str:

@@ -210,10 +210,9 @@ class Pattern:
                 f"{call.function.name} is for a repeated place, and {name!r} is none", hint=f"write {name}'s type with +"
             )
         columns = place.input.schema
-        for expr in (call.argument, call.filter):
-            if expr is not None:
-                expr.check(columns)
-        return Field(call.name, result_type(call.function, call.argument.type_in(columns) if call.argument else None))
+        for expr in call.exprs:
+            expr.check(columns)
+        return Field(call.name, result_type(call.function, [a.type_in(columns) for a in call.arguments]))
 
     def __str__(self) -> str:
         """One line for explain."""

@@ -22,6 +22,7 @@ from headrace.plan.nodes import (
 from headrace.plan.patterns import Pattern
 from headrace.plan.sinks import CONSOLE, ConsoleSink, FileSink, Sink, StreamSink, TableSink, check_apart
 from headrace.plan.stream import Bound, Stream
+from headrace.plan.types import NESTED, base_type
 from headrace.plan.windows import UnboundedWindow
 
 
@@ -63,6 +64,11 @@ class Query:
     def __post_init__(self) -> None:
         """Refuse what could never emit, or would grow for ever without saying so."""
         refuse_tables(self.node)
+        if isinstance(self.sink, FileSink) and self.sink.format == "csv":
+            for field in self.node.schema.fields:
+                if base_type(field.type) in NESTED:
+                    hint = f"write json or parquet, or a text: to_json({field.name})"
+                    raise QueryError(f"a CSV file cannot hold {field.name}, which is {field.type}", hint=hint)
         if self.using is Using.KSLACK:
             _check_slack(self.node, self.emit)
         if not has_window(self.node):

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from headrace.errors import QueryError
-from headrace.plan.aggregates import base_type
 from headrace.plan.coercion import NUMBERS, Family, Operand, can_cast, common, family, sum_of
 from headrace.plan.expr import UNKNOWN_TYPE
 from headrace.plan.literals import is_moving, readable
 from headrace.plan.scalar_calls import call_of
 from headrace.plan.signatures import CLASSES, READ_AS, SIGNATURES
+from headrace.plan.types import base_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

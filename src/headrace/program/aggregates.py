@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from headrace.plan.aggregates.function import Reads, TallyKind
 
 RESULT = -1  # in the place of the group of a tally: every result of a pattern has rows of its own
-
-
-class TallyKind(Enum):
-    """What is kept per key."""
-
-    COUNT = "count"
-    SUM = "sum"
-    MOMENTS = "moments"
-    DISTINCT = "distinct"
-    QUEUE = "queue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +19,9 @@ class Tally:
     group: int
     vector: int
     pairs: int | None = None  # DISTINCT: the table of (key, value) pairs
-    mode: str = ""  # QUEUE: MIN, MAX, FIRST, LAST
+    mode: str = ""  # QUEUE: least, greatest, oldest, newest
+    shown: int | None = None  # QUEUE: the vector of what is read, where it is not the one that is compared
+    count: int | None = None  # the tally of how many values there are, which stands before this one
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +33,17 @@ class Metric:
     type: str
     tally: int
     count: int | None = None
+    reads: Reads = field(default_factory=Reads)
+
+
+def vectors_of(tally: Tally) -> tuple[int, ...]:
+    """All that it reads of a row."""
+    return (tally.vector,) if tally.shown is None else (tally.vector, tally.shown)
+
+
+def parts_read(metrics: Iterable[Metric]) -> dict[int, frozenset[str]]:
+    """By tally, the parts that anybody reads of it."""
+    out: dict[int, frozenset[str]] = {}
+    for metric in metrics:
+        out[metric.tally] = out.get(metric.tally, frozenset()) | {metric.reads.part}
+    return out

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from headrace.errors import QueryError, unknown
-from headrace.plan.aggregates import decimal_parts
+from headrace.plan.types import decimal_parts
 from headrace.scalars.source import Writer
 from headrace.scalars.types import (
     FLOATS,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from headrace.errors import QueryError
-from headrace.plan.aggregates import base_type, decimal_parts
 from headrace.plan.expr import UNKNOWN_TYPE, Expr
 from headrace.plan.joins import common_type
+from headrace.plan.types import base_type, decimal_parts
 from headrace.scalars.source import Writer
 from headrace.scalars.tree import Tree
 from headrace.scalars.types import HASH, SCALED, Kind, Slot, kind_of

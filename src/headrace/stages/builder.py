@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from headrace.plan.aggregates import INTEGRAL, Aggregate, Laws, base_type, result_type
+from headrace.plan.aggregates import Aggregate, TallyKind, Values, result_type
 from headrace.plan.expr import Expr
-from headrace.program.aggregates import RESULT, Metric, Tally, TallyKind
+from headrace.plan.types import INTEGRAL, base_type
+from headrace.program.aggregates import RESULT, Metric, Tally
 from headrace.program.rows import RowsProgram
 from headrace.program.stage import (
     Anywhere,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Exprs = tuple[Expr, ...]  # one thing of every row: an expression for each source
 FIXED_WIDTH = (*INTEGRAL, "FLOAT", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "BOOLEAN")
-MOMENTS = ("VARIANCE", "VAR_POP", "STDDEV", "STDDEV_POP")
 
 
 def _index(parts: list[T], part: T) -> int:
@@ -112,45 +112,45 @@ class StageBuilder:
         """The vector of a field that something is measured on: whole numbers, or doubles."""
         if self._value_kind(self._type_of(exprs[0])) is VectorKind.INT:
             return self._vector(VectorKind.INT, self.input(exprs), ())
-        return self._vector(VectorKind.DOUBLE, self.input(tuple(Expr.of(f"CAST({e} AS DOUBLE)") for e in exprs)), ())
+        return self._vector(VectorKind.DOUBLE, self.input(self._double(exprs)), ())
 
-    def metric(self, call: Aggregate, argument: Exprs | None, masks: tuple[int, ...], window: int, group: int) -> Metric:
+    def metric(self, call: Aggregate, arguments: tuple[Exprs, ...], masks: tuple[int, ...], window: int, group: int) -> Metric:
         """The tallies that a call needs, and how it reads them."""
-        return self._metric(call, argument, masks, window, group, self.tallies)
+        return self._metric(call, arguments, masks, window, group, self.tallies)
 
-    def metric_of_result(self, call: Aggregate, argument: Exprs | None, masks: tuple[int, ...], tallies: list[Tally]) -> Metric:
+    def metric_of_result(
+        self, call: Aggregate, arguments: tuple[Exprs, ...], masks: tuple[int, ...], tallies: list[Tally]
+    ) -> Metric:
         """How a call over the rows of a result reads its tallies, which are added to those given."""
-        return self._metric(call, argument, masks, RESULT, RESULT, tallies)
+        return self._metric(call, arguments, masks, RESULT, RESULT, tallies)
 
     def _metric(
-        self, call: Aggregate, argument: Exprs | None, masks: tuple[int, ...], window: int, group: int, tallies: list[Tally]
+        self, call: Aggregate, arguments: tuple[Exprs, ...], masks: tuple[int, ...], window: int, group: int, tallies: list[Tally]
     ) -> Metric:
-        if argument is not None and call.function.name in MOMENTS and self._type_of(argument[0]) != "DOUBLE":
-            argument = tuple(Expr.of(f"CAST({e} AS DOUBLE)") for e in argument)  # as Spark does
-        column = None if argument is None else self.input(argument)
-        kind = "BIGINT" if column is None else self.inputs[column].type
-        name, function = call.name, call.function
-        returns = result_type(function, kind)
-
-        def tally(what: TallyKind, vector: VectorKind, mode: str = "", pairs: int | None = None) -> int:
-            values = self._vector(vector, column if vector is not VectorKind.ROW else None, masks)
-            return _index(tallies, Tally(what, window, group, values, pairs, mode))
-
-        if function.name == "COUNT":
-            presence = VectorKind.ROW if column is None else self._value_kind(kind)
-            return Metric(name, "COUNT", returns, tally(TallyKind.COUNT, presence))
-        if function.name == "COUNT_DISTINCT":
+        function, keeps = call.function, call.function.keeps
+        if keeps.double and self._type_of(arguments[0][0]) != "DOUBLE":
+            arguments = (self._double(arguments[0]), *arguments[1:])
+        returns = result_type(function, [self._type_of(a[0]) for a in arguments])
+        column = self.input(arguments[0]) if arguments else None
+        pairs = None
+        if keeps.kind is TallyKind.DISTINCT and group != RESULT:
             assert column is not None
-            pairs = None if group == RESULT else self._pairs(group, column)
-            return Metric(name, "COUNT", returns, tally(TallyKind.DISTINCT, self._value_kind(kind), "", pairs))
-        if function.laws is Laws.SELECTIVE:
-            ordered = function.name in ("MIN", "MAX")
-            vector = self._selective_kind(kind, ordered)
-            return Metric(name, "QUEUE", returns, tally(TallyKind.QUEUE, vector, function.name))
-        vector = VectorKind.DOUBLE if function.name in MOMENTS else self._value_kind(kind)
-        count = tally(TallyKind.COUNT, vector)
-        what = TallyKind.MOMENTS if function.name in MOMENTS else TallyKind.SUM
-        return Metric(name, function.name, returns, tally(what, vector), count)
+            pairs = self._pairs(group, column)
+        of = column if not keeps.by else self.input(arguments[keeps.by])
+        vector = self._vector(VectorKind.ROW, None, masks) if of is None else self._values(keeps.values, of, masks)
+        shown = None if column is None or not keeps.by else self._values(Values.BITS, column, masks)
+        count = _index(tallies, Tally(TallyKind.COUNT, window, group, vector)) if keeps.counted else None
+        tally = _index(tallies, Tally(keeps.kind, window, group, vector, pairs, keeps.mode, shown, count))
+        return Metric(call.name, function.name, returns, tally, count, call.reads)
+
+    def _values(self, lie: Values, column: int, masks: tuple[int, ...]) -> int:
+        """The vector of the values of an input, as a tally needs them to lie."""
+        kind = self.inputs[column].type
+        exact = lie is Values.EXACT
+        return self._vector(self._value_kind(kind) if exact else self._selective_kind(kind, lie is Values.ORDERED), column, masks)
+
+    def _double(self, exprs: Exprs) -> Exprs:
+        return tuple(Expr.of(f"CAST({e} AS DOUBLE)") for e in exprs)
 
     def presence(self, masks: tuple[int, ...], window: int, group: int) -> int:
         """The tally of how many rows of a key are in a window."""

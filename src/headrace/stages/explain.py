@@ -28,7 +28,7 @@ from headrace.plan.patterns import Pattern
 from headrace.plan.query import Emit, Using
 from headrace.plan.time import format_duration
 from headrace.plan.windows import EveryTime, RangeWindow, RowsWindow, UnboundedWindow
-from headrace.program.aggregates import Tally, TallyKind
+from headrace.program.aggregates import Tally
 from headrace.program.joins import JoinProgram
 from headrace.program.patterns import PatternProgram
 from headrace.program.stage import Anywhere, ByHash, Stage, TableRole
@@ -304,18 +304,7 @@ def _tally(stage: Stage, tally: Tally) -> str:
     vector = stage.vectors[tally.vector]
     value = "rows" if vector.input is None else _sql(stage.inputs[vector.input].expr)
     where = f" where {_all(stage, vector.masks)}" if vector.masks else ""
-    match tally.kind:
-        case TallyKind.COUNT:
-            what = f"count of {value}"
-        case TallyKind.SUM:
-            what = f"exact sum of {value}"
-        case TallyKind.MOMENTS:
-            what = f"exact sums of {value} and its squares"
-        case TallyKind.DISTINCT:
-            what = f"rows per distinct {value}"
-        case TallyKind.QUEUE:
-            what = f"queue of candidates for {tally.mode} of {value}"
-    return what + where
+    return tally.kind.says.format(value=value, mode=tally.mode) + where
 
 
 def _readers(stage: WindowStage, tally: int) -> list[str]:
@@ -331,7 +320,7 @@ def _readers(stage: WindowStage, tally: int) -> list[str]:
 
 
 def _metric(metric: Metric) -> str:
-    return metric.name if metric.function in ("COUNT", "QUEUE") else f"{metric.name} ({metric.function})"
+    return metric.name if metric.count is None and metric.reads.part == "value" else f"{metric.name} ({metric.function})"
 
 
 def _reservoir(stage: WindowStage) -> list[str]:

@@ -110,7 +110,7 @@ def side_by_side(chain: list[WindowAggregate]) -> bool:
     own = chain[0].input.schema
     for node in chain[1:]:
         by = node.window.partition_by if isinstance(node.window, RowsWindow) else ()
-        calls = [e for call in node.aggregates for e in (call.argument, call.filter)]
+        calls = [e for call in node.aggregates for e in call.exprs]
         exprs = [e for e in (*node.keys, *by, node.where, *calls) if e is not None]
         if not all(own.has(name) for e in exprs for name in e.columns):
             return False

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import QueryError
 from headrace.optimize import optimize
-from headrace.plan.aggregates import Aggregate, Laws, function
+from headrace.plan.aggregates import Aggregate, Laws
+from headrace.plan.aggregates.ends import LAST
 from headrace.plan.expr import Expr
 from headrace.plan.joins import Join
 from headrace.plan.nodes import (
@@ -189,8 +190,8 @@ class _Lowering:
             for call in node.aggregates:
                 if call.name in needed:
                     calls = (*where, *((flat.rewrite(call.filter),) if call.filter else ()))
-                    argument = None if call.argument is None else flat.rewrite(call.argument)
-                    metrics.append(builder.metric(call, argument, builder.masks(calls), window, group))
+                    arguments = tuple(map(flat.rewrite, call.arguments))
+                    metrics.append(builder.metric(call, arguments, builder.masks(calls), window, group))
         wanted = masks if counted is None else builder.masks(counted)
         unique = unique_of(flat.streams)
         builder.want(wanted if unique is None else ())
@@ -223,14 +224,14 @@ class _Lowering:
         for (name, _), key in zip(node.keys, keys, strict=True):
             # All rows of a group have its keys, so the last one in the window can say them.
             shown = self._shown(key, flat.stream)
-            metrics.append(builder.metric(Aggregate(name, function("LAST"), shown[0]), shown, masks, window, group))
+            metrics.append(builder.metric(Aggregate(name, LAST, shown[:1]), (shown,), masks, window, group))
         bounds = len(metrics)
         windows = [(window, node.aggregates), *((builder.window(w, None), some) for w, some in node.beside)]
         for of, call in ((w, call) for w, some in windows for call in some):
             if call.name in needed:
                 calls = tuple(sorted({*masks, *builder.masks((flat.rewrite(call.filter),) if call.filter else ())}))
-                argument = None if call.argument is None else flat.rewrite(call.argument)
-                metrics.append(builder.metric(call, argument, calls, of, group))
+                arguments = tuple(map(flat.rewrite, call.arguments))
+                metrics.append(builder.metric(call, arguments, calls, of, group))
         wanted = below if policy else masks
         builder.want(wanted if unique_of(flat.streams) is None else ())
         if policy and below and unique_of(flat.streams) is not None:

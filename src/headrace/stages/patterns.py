@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.errors import QueryError
-from headrace.plan.aggregates import INTEGRAL, base_type, decimal_parts
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.joins import common_type
 from headrace.plan.patterns import Pattern, Selection, equal_terms
 from headrace.plan.query import Query, Using
 from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import StageSource
+from headrace.plan.types import INTEGRAL, base_type, decimal_parts
 from headrace.program.patterns import (
     ANY_ROW,
     Condition,
@@ -190,9 +190,9 @@ def _group(low: Lowering, place: int, calls: list[Aggregate], masks: tuple[int, 
     tallies: list[Tally] = []
     metrics = []
     for call in calls:
-        argument = None if call.argument is None else low.values(place, call.argument)
+        arguments = tuple(low.values(place, a) for a in call.arguments)
         kept = () if call.filter is None else builder.masks((low.values(place, call.filter, FALSE),))
-        metrics.append(builder.metric_of_result(call, argument, tuple(sorted({*masks, *kept})), tallies))
+        metrics.append(builder.metric_of_result(call, arguments, tuple(sorted({*masks, *kept})), tallies))
     return GroupProgram(place, tuple(tallies), tuple(metrics))
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace.plan.aggregates import Laws
 from headrace.plan.windows import EveryTime, RangeWindow
-from headrace.program.aggregates import TallyKind
 from headrace.program.stage import TableRole
 from headrace.program.windows import SharedSlices
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 FEWEST = 3  # windows. Slices also cost something, and two windows are as cheap each on its own
 MOST = 32  # slices of the longest window, for each of the windows: a look goes through all of them
-SUMMED = (TallyKind.COUNT, TallyKind.SUM, TallyKind.MOMENTS)
 
 
 def share_slices(stage: StageBuilder) -> tuple[SharedSlices, ...]:
@@ -41,7 +40,7 @@ def _can(stage: StageBuilder, report: Report) -> bool:
         return False
     keys = {m.tally for m in report.metrics[: report.bounds]}
     tallies = [stage.tallies[m.tally] for m in report.metrics if m.tally not in keys]
-    return all(t.window == presence.window and t.kind in SUMMED for t in tallies)
+    return all(t.window == presence.window and t.kind.laws is Laws.ADDITIVE for t in tallies)
 
 
 def _pays(stage: StageBuilder, reports: list[int]) -> bool:

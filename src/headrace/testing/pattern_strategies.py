@@ -15,7 +15,8 @@ from typing import Protocol, TypeVar
 
 from headrace.oracle.admission import Arrival, Batch
 from headrace.oracle.rows import Row, from_micros, to_micros
-from headrace.plan.aggregates import Aggregate, function
+from headrace.plan.aggregates import FUNCTIONS, Aggregate
+from headrace.plan.aggregates.counts import COUNT
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Merge, Node, Project, Scan, WindowAggregate
 from headrace.plan.patterns import Pattern, Place, Selection, Spill, pattern
@@ -24,7 +25,7 @@ from headrace.plan.schema import Schema
 from headrace.plan.stream import Bound, FileSource, FrameSource, Stream, Unique
 from headrace.plan.time import SECOND
 from headrace.plan.windows import RangeWindow
-from headrace.testing.strategies import Case
+from headrace.testing.strategies import Case, choices
 
 READINGS = Schema.of(at="TIMESTAMP", id="STRING", zone="INT", x="DOUBLE", ok="BOOLEAN")
 OWN = ("ok", "zone > 0", "x IS NOT NULL", "id = 'p'", "NOT ok OR zone = 1")
@@ -35,8 +36,6 @@ BETWEEN = (
     "{0}_at < {1}_at", "{0}_id <> {1}_id OR {1}_id IS NULL", "{0}_x * 2 <= {1}_x + 1", "{0}_zone = {1}_zone", "{0}_ok = {1}_ok",
 )  # fmt: skip
 AMONG = ("{0}_zone + {1}_zone > {2}_zone", "{0}_id = {1}_id OR {1}_id = {2}_id", "{0}_zone BETWEEN {1}_zone AND {2}_zone")
-CALLS = (("COUNT", None), ("COUNT", "x"), ("SUM", "zone"), ("SUM", "x"), ("MIN", "x"), ("MAX", "at"), ("FIRST", "id"),
-         ("LAST", "zone"), ("AVG", "zone"), ("VARIANCE", "x"), ("COUNT_DISTINCT", "x"), ("COUNT_DISTINCT", "id"))  # fmt: skip
 SINGLE, NEGATED, REPEATED = "single", "negated", "repeated"
 PROMISE = "!"  # the id of a row that is punctuation
 PUNCTUATION = Expr.of(f"CASE WHEN id = '{PROMISE}' THEN at END")
@@ -111,7 +110,7 @@ def inputs(dice: Dice, streams: Sequence[Stream], derived: bool) -> Node:
         case 2 if len(streams) > 1:
             return Merge((node, Scan(dice.pick([s for s in streams if Scan(s) != node]))))
         case 3 if derived:
-            count = Aggregate("n", function("COUNT"), None)
+            count = Aggregate("n", COUNT)
             return Filter(WindowAggregate(node, RangeWindow(2 * SECOND), (Expr.of("id"),), (count,)), Expr.of("n < 3"))
         case 4 if derived:
             inner = patterns(dice, streams, most=2, derived=False)
@@ -203,9 +202,12 @@ def shuffled(dice: Dice, names: Sequence[str]) -> list[str]:
 
 def calls(dice: Dice, name: str) -> Aggregate:
     """An aggregate over the events of a repeated place."""
-    what, argument = dice.pick(CALLS)
+    function = dice.pick((*FUNCTIONS.values(), COUNT))
     where = Expr.of("zone > 0") if chance(dice, 5) else None
-    return Aggregate(name, function(what), Expr.of(argument) if argument else None, where)
+    if function.stars and chance(dice, 2):
+        return Aggregate(name, function, (), where)
+    arguments = tuple(Expr.of(dice.pick(choices(p, READINGS.names, ("zone", "x")))) for p in function.takes)
+    return Aggregate(name, function, arguments, where)
 
 
 def above(dice: Dice, node: Pattern) -> Node:
@@ -217,7 +219,7 @@ def above(dice: Dice, node: Pattern) -> Node:
         case 1:
             return Project(node, (("zone", Expr.column(f"{first}_zone")), ("twice", Expr.of(f"{first}_x * 2"))))
         case 2:
-            count = Aggregate("matches", function("COUNT"), None)
+            count = Aggregate("matches", COUNT)
             return WindowAggregate(node, RangeWindow(3 * SECOND), (Expr.column(f"{first}_id"),), (count,))
     return node
 

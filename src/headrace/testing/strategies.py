@@ -20,7 +20,9 @@ from hypothesis.internal.conjecture.data import ConjectureData
 
 from headrace.oracle.admission import Arrival, Batch
 from headrace.oracle.rows import Row, from_micros
-from headrace.plan.aggregates import FUNCTIONS, Aggregate, function
+from headrace.plan.aggregates import FUNCTIONS, Aggregate, Laws
+from headrace.plan.aggregates.counts import COUNT, bigint
+from headrace.plan.aggregates.function import Parameter
 from headrace.plan.arrival import application_time, by_arrival
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate, WindowReport
@@ -148,16 +150,21 @@ def windows() -> st.SearchStrategy[Window]:
     )
 
 
+def choices(parameter: Parameter, columns: Sequence[str], numbers: Sequence[str]) -> list[str]:
+    """What a parameter of an aggregate takes, of these columns."""
+    return list(parameter.examples or (columns if parameter.types is None else numbers))
+
+
 @st.composite
 def aggregates(draw: st.DrawFn, name: str, columns: Sequence[str] = ANYTHING, numbers: Sequence[str] = NUMBERS) -> Aggregate:
     """Any aggregate call that its argument allows."""
-    function = draw(st.sampled_from((*FUNCTIONS.values(), *(FUNCTIONS["COUNT"],) * 6)))
+    function = draw(st.sampled_from((*FUNCTIONS.values(), *(COUNT,) * 6)))
     condition = draw(st.sampled_from((None,) * 12 + PREDICATES))
     where = Expr.of(condition) if condition else None
-    if function.name == "COUNT" and draw(st.booleans()):
-        return Aggregate(name, function, None, where)
-    argument = draw(st.sampled_from(list(columns if function.takes is None else numbers)))
-    return Aggregate(name, function, Expr.of(argument), where)
+    if function.stars and draw(st.booleans()):
+        return Aggregate(name, function, (), where)
+    arguments = tuple(draw(st.sampled_from(choices(p, columns, numbers))) for p in function.takes)
+    return Aggregate(name, function, _exprs(arguments), where)
 
 
 @st.composite
@@ -248,12 +255,9 @@ def policy_cases(draw: st.DrawFn, most_rows: int = 26) -> Case:
         else:
             node = draw(policy_reports(below))
         if draw(st.integers(0, 4)) == 0:
-            node = WindowAggregate(node, RangeWindow(3 * SECOND), (), (Aggregate("rows", function("COUNT"), None),))
+            node = WindowAggregate(node, RangeWindow(3 * SECOND), (), (Aggregate("rows", COUNT),))
         queries.append(Query(f"q{number}", node, draw(st.sampled_from(list(Emit)))))
     return Case(Script(tuple(queries), (stream,)), tuple(draw(arrivals(stream, most_rows))))
-
-
-SUMS = ("COUNT", "SUM", "AVG", "VARIANCE", "STDDEV_POP")
 
 
 @st.composite
@@ -270,19 +274,17 @@ def shared_looks(draw: st.DrawFn, most_rows: int = 24) -> Case:
     queries = []
     for number, length in enumerate(draw(st.lists(st.integers(1, 12), min_size=4, max_size=6, unique=True))):
         window = RangeWindow(length * every, every * (draw(st.integers(0, 14)) == 14))
-        summed = aggregates("r").filter(lambda call: call.function.name in SUMS)
+        summed = aggregates("r").filter(lambda call: call.function.laws is Laws.ADDITIVE)
         calls = tuple(replace(draw(summed), name=f"r{i}") for i in range(draw(st.integers(0, 3))))
         if draw(st.integers(0, 14)) == 14:
             calls = (*calls, draw(aggregates("other")))
         change = draw(st.integers(0, 14)) == 14
         node: Node = WindowReport(below, window, trigger, keys, calls, where, change)
         if draw(st.integers(0, 9)) == 0:
-            node = WindowAggregate(node, RangeWindow(3 * SECOND), (), (Aggregate("rows", function("COUNT"), None),))
+            node = WindowAggregate(node, RangeWindow(3 * SECOND), (), (Aggregate("rows", COUNT),))
         queries.append(Query(f"q{number}", node, emits[draw(st.integers(0, 9)) == 9]))
         if draw(st.integers(0, 5)) == 0:  # an event looks at the same window: it keeps tallies of its own
-            every_event = WindowAggregate(
-                below, window, tuple(e for _, e in keys), calls or (Aggregate("n", function("COUNT"), None),)
-            )
+            every_event = WindowAggregate(below, window, tuple(e for _, e in keys), calls or (Aggregate("n", COUNT),))
             queries.append(Query(f"e{number}", every_event, draw(st.sampled_from(list(Emit)))))
     return Case(Script(tuple(queries), (stream,)), tuple(draw(arrivals(stream, most_rows))))
 
@@ -294,7 +296,7 @@ def report_nodes(draw: st.DrawFn, stream: Stream) -> Node:
     if draw(st.integers(0, 3)) == 0:
         node = Filter(node, Expr.of(draw(st.sampled_from(PREDICATES))))
     report = draw(window_reports(node))
-    counted = [a.name for a in report.aggregates if a.function.name.startswith("COUNT")]
+    counted = [a.name for a in report.aggregates if a.function.returns is bigint]
     several = bool(counted) and draw(st.booleans())
     above: Node = Filter(report, Expr.of(f"{counted[0]} > 1")) if several else report
     if draw(st.booleans()):
@@ -312,7 +314,7 @@ def nodes(draw: st.DrawFn, stream: Stream, nested: bool = True) -> Node:
     for level in range(depth):
         node = draw(window_aggregates(node, "ab"[level]))
         if draw(st.integers(0, 3)) == 0:
-            counted = [a.name for a in node.aggregates if a.function.name.startswith("COUNT")] if depth else []
+            counted = [a.name for a in node.aggregates if a.function.returns is bigint] if depth else []
             node = Filter(node, Expr.of(f"{counted[0]} > 1" if counted else draw(st.sampled_from(PREDICATES))))
     if draw(st.booleans()):
         extra = tuple(name for name in node.schema.names if not PAYMENTS.has(name))

@@ -21,9 +21,9 @@ from typing import Any
 
 from headrace.errors import DataError, unknown
 from headrace.oracle.rows import Row, canonical_row, from_micros, normal_rows, to_micros
-from headrace.plan.aggregates import base_type
 from headrace.plan.schema import Schema
 from headrace.plan.time import SECOND
+from headrace.plan.types import base_type
 from headrace.testing.engine import Arrival, Batch, Change
 
 PLACES = ("now", "batch", "partition")
@@ -78,6 +78,8 @@ def read_cell(text: str, kind: str) -> Any:
             return Decimal(text)
         case "TINYINT" | "SMALLINT" | "INT" | "BIGINT":
             return int(text)
+        case "ARRAY":
+            return [read_cell(part, kind[len("ARRAY<") : -1]) for part in text[1:-1].split(", ") if text != "[]"]
     raise DataError(f"a table cannot hold {kind}")
 
 
@@ -149,6 +151,8 @@ def format_cell(value: Any) -> str:
         case str():
             plain = value and value == value.strip() and value != "NULL" and value != "." and value[0] not in "'\""
             return value if plain else f"'{value}'"
+        case list():
+            return f"[{', '.join(map(format_cell, value))}]"
     return str(value)
 
 

@@ -1,7 +1,8 @@
-"""A queue of candidates per key, for the aggregates whose result is one of the rows: MIN, MAX, FIRST, LAST.
+"""A queue of candidates per key, where the result is one of the rows: the least, the greatest, the oldest, the newest.
 
-All queues lie in one pool of nodes, doubly linked by index. MIN and MAX keep a queue monotone (a row that a later one beats
-can never be the result), so it is short for most data; FIRST keeps every row; LAST needs only the newest.
+All queues lie in one pool of nodes, doubly linked by index. For the least and the greatest they are kept monotone (a row that a
+later one beats can never be the result), so they are short for most data; for the oldest one keeps every row, for the newest
+only that. A node has the value that is compared, and behind it the one that is shown, where that is another.
 """
 
 from __future__ import annotations
@@ -12,26 +13,26 @@ import numpy as np
 from headrace.kernels import signatures as s
 from headrace.kernels.codes import ABSENT, NULL
 
-MIN, MAX, FIRST, LAST = 0, 1, 2, 3
+LEAST, GREATEST, EVERY, OLDEST, NEWEST = 0, 1, 2, 3, 4  # from OLDEST on NULL counts too
 NIL = np.int32(-1)
 
 
 @nb.njit(inline="always")
 def _beats(new, old, mode, ranks):  # type: ignore[no-untyped-def]
     """Whether the candidate `old` can never again be the result once `new` is there."""
-    if mode == FIRST:
+    if mode in (EVERY, OLDEST):
         return False
-    if mode == LAST:
+    if mode == NEWEST:
         return True
     a, b = (ranks[new], ranks[old]) if len(ranks) else (new, old)
-    return a <= b if mode == MIN else a >= b
+    return a <= b if mode == LEAST else a >= b
 
 
 @nb.njit(cache=True)
-def _push(key, row, value, code, mode, ranks, head, tail, nodes, values, codes, links, free):  # type: ignore[no-untyped-def]
-    if code == ABSENT or (code == NULL and mode < FIRST):
+def _push(key, row, value, code, shown, mode, ranks, head, tail, nodes, values, codes, links, free):  # type: ignore[no-untyped-def]
+    if code == ABSENT or (code == NULL and mode < OLDEST):
         return
-    while tail[key] != NIL and _beats(value, values[tail[key]], mode, ranks):
+    while tail[key] != NIL and _beats(value[0], values[tail[key], 0], mode, ranks):
         last = tail[key]
         tail[key] = links[last, 0]
         if tail[key] == NIL:
@@ -42,7 +43,8 @@ def _push(key, row, value, code, mode, ranks, head, tail, nodes, values, codes, 
         free[1 + free[0]] = last
     node = free[1 + free[0]]
     free[0] += 1
-    nodes[node], values[node], codes[node] = row, value, code
+    nodes[node], codes[node] = row, shown
+    values[node, :] = value
     links[node, 0], links[node, 1] = tail[key], NIL
     if tail[key] == NIL:
         head[key] = node
@@ -72,7 +74,8 @@ def _pop(key, row, head, tail, nodes, links, free):  # type: ignore[no-untyped-d
         s.ints,
         s.keys,
         s.ints,
-        s.ints,
+        s.int_rows,
+        s.codes,
         s.codes,
         s.keys,
         s.ints,
@@ -81,7 +84,7 @@ def _pop(key, row, head, tail, nodes, links, free):  # type: ignore[no-untyped-d
         s.KEYS,
         s.KEYS,
         s.INTS,
-        s.INTS,
+        s.LIMBS,
         s.CODES,
         s.LINKS,
         s.INTS,
@@ -93,17 +96,21 @@ def _pop(key, row, head, tail, nodes, links, free):  # type: ignore[no-untyped-d
 def queues(
     event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
     enter_key: np.ndarray, enter_row: np.ndarray, enter_value: np.ndarray, enter_code: np.ndarray,
-    leave_key: np.ndarray, leave_row: np.ndarray,
+    enter_shown: np.ndarray, leave_key: np.ndarray, leave_row: np.ndarray,
     mode: int, ranks: np.ndarray, head: np.ndarray, tail: np.ndarray,
     nodes: np.ndarray, values: np.ndarray, codes: np.ndarray, links: np.ndarray, free: np.ndarray,
     out: np.ndarray, out_code: np.ndarray,
 ) -> None:  # fmt: skip
-    """Push what enters, pop what leaves, read the front. `free` must hold a node for every row that enters."""
+    """Push what enters, pop what leaves, read the front. `free` must hold a node for every row that enters.
+
+    `enter_code` says what is compared, `enter_shown` what is shown.
+    """
+    last = values.shape[1] - 1
     entered, left = 0, 0
     for i in range(len(event_key)):
         while entered < enter_end[i]:
             _push(enter_key[entered], enter_row[entered], enter_value[entered], enter_code[entered],
-                  mode, ranks, head, tail, nodes, values, codes, links, free)  # fmt: skip
+                  enter_shown[entered], mode, ranks, head, tail, nodes, values, codes, links, free)  # fmt: skip
             entered += 1
         while left < leave_end[i]:
             _pop(leave_key[left], leave_row[left], head, tail, nodes, links, free)
@@ -111,12 +118,53 @@ def queues(
         front = head[event_key[i]]
         out_code[i] = NULL
         if front != NIL:
-            out[i], out_code[i] = values[front], codes[front]
+            out[i], out_code[i] = values[front, last], codes[front]
     for j in range(entered, len(enter_key)):
         _push(enter_key[j], enter_row[j], enter_value[j], enter_code[j],
-              mode, ranks, head, tail, nodes, values, codes, links, free)  # fmt: skip
+              enter_shown[j], mode, ranks, head, tail, nodes, values, codes, links, free)  # fmt: skip
     for j in range(left, len(leave_key)):
         _pop(leave_key[j], leave_row[j], head, tail, nodes, links, free)
+
+
+@nb.njit(
+    s.INTS(
+        s.keys, s.ints, s.ints, s.keys, s.ints, s.int_rows, s.codes, s.codes, s.keys, s.ints, s.integer, s.ints,
+        s.KEYS, s.KEYS, s.INTS, s.LIMBS, s.CODES, s.LINKS, s.INTS, s.INTS,
+    ),
+    cache=True,
+)  # fmt: skip
+def lists(
+    event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
+    enter_key: np.ndarray, enter_row: np.ndarray, enter_value: np.ndarray, enter_code: np.ndarray,
+    enter_shown: np.ndarray, leave_key: np.ndarray, leave_row: np.ndarray,
+    mode: int, ranks: np.ndarray, head: np.ndarray, tail: np.ndarray,
+    nodes: np.ndarray, values: np.ndarray, codes: np.ndarray, links: np.ndarray, free: np.ndarray, ends: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """As `queues`, but read the whole queue: gives the values of all events, and in `ends` where those of each end."""
+    entered, left, total = 0, 0, 0
+    out = np.empty(max(64, len(event_key)), np.int64)
+    for i in range(len(event_key)):
+        while entered < enter_end[i]:
+            _push(enter_key[entered], enter_row[entered], enter_value[entered], enter_code[entered],
+                  enter_shown[entered], mode, ranks, head, tail, nodes, values, codes, links, free)  # fmt: skip
+            entered += 1
+        while left < leave_end[i]:
+            _pop(leave_key[left], leave_row[left], head, tail, nodes, links, free)
+            left += 1
+        node = head[event_key[i]]
+        while node != NIL:
+            if total == len(out):
+                out = np.concatenate((out, np.empty(total, np.int64)))
+            out[total] = values[node, 0]
+            total += 1
+            node = links[node, 1]
+        ends[i] = total
+    for j in range(entered, len(enter_key)):
+        _push(enter_key[j], enter_row[j], enter_value[j], enter_code[j],
+              enter_shown[j], mode, ranks, head, tail, nodes, values, codes, links, free)  # fmt: skip
+    for j in range(left, len(leave_key)):
+        _pop(leave_key[j], leave_row[j], head, tail, nodes, links, free)
+    return out[:total].copy()
 
 
 @nb.njit(s.INTS(s.keys, s.KEYS, s.LINKS), cache=True)
@@ -131,17 +179,18 @@ def lengths(keys: np.ndarray, head: np.ndarray, links: np.ndarray) -> np.ndarray
     return out
 
 
-@nb.njit((s.keys, s.KEYS, s.INTS, s.INTS, s.CODES, s.LINKS, s.integer), cache=True)
+@nb.njit((s.keys, s.KEYS, s.INTS, s.LIMBS, s.CODES, s.LINKS, s.integer), cache=True)
 def dump(
     keys: np.ndarray, head: np.ndarray, nodes: np.ndarray, values: np.ndarray, codes: np.ndarray, links: np.ndarray, total: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The queues of these keys one after the other: (rows, values, codes)."""
-    rows, held, kinds = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total, np.uint8)
+    rows, held, kinds = np.empty(total, np.int64), np.empty((total, values.shape[1]), np.int64), np.empty(total, np.uint8)
     at = 0
     for key in keys:
         node = head[key]
         while node != NIL:
-            rows[at], held[at], kinds[at] = nodes[node], values[node], codes[node]
+            rows[at], kinds[at] = nodes[node], codes[node]
+            held[at, :] = values[node]
             at += 1
             node = links[node, 1]
     return rows, held, kinds
@@ -160,7 +209,9 @@ def clear(keys: np.ndarray, head: np.ndarray, tail: np.ndarray, links: np.ndarra
         tail[key] = NIL
 
 
-@nb.njit(s.nothing(s.keys, s.ints, s.ints, s.ints, s.codes, s.KEYS, s.KEYS, s.INTS, s.INTS, s.CODES, s.LINKS, s.INTS), cache=True)
+@nb.njit(
+    s.nothing(s.keys, s.ints, s.ints, s.int_rows, s.codes, s.KEYS, s.KEYS, s.INTS, s.LIMBS, s.CODES, s.LINKS, s.INTS), cache=True
+)
 def load(
     keys: np.ndarray, sizes: np.ndarray, rows: np.ndarray, held: np.ndarray, kinds: np.ndarray,
     head: np.ndarray, tail: np.ndarray, nodes: np.ndarray, values: np.ndarray, codes: np.ndarray, links: np.ndarray,
@@ -173,7 +224,8 @@ def load(
         for _ in range(sizes[i]):
             node = free[1 + free[0]]
             free[0] += 1
-            nodes[node], values[node], codes[node] = rows[at], held[at], kinds[at]
+            nodes[node], codes[node] = rows[at], kinds[at]
+            values[node, :] = held[at]
             links[node, 0], links[node, 1] = tail[key], NIL
             if tail[key] == NIL:
                 head[key] = node

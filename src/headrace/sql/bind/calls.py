@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from headrace.plan.aggregates import Aggregate, Function, function, result_type
+from headrace.plan.aggregates import FUNCTIONS, Aggregate, Function, function, result_type
 from headrace.plan.expr import Expr
 from headrace.sql.bind.scope import Scope, aggregate_name, extent, place, placed
 from headrace.sql.parse.over import frame
@@ -47,7 +47,7 @@ class Calls:
                 raise columns.text.error("IGNORE NULLS is not there yet", value.span)
             if isinstance(node, exp.Window):
                 return self._over(node, columns, value.span, wanted)
-            if isinstance(node, exp.Filter) or aggregate_name(columns.text, node):
+            if isinstance(node, exp.Filter) or aggregate_name(node):
                 if group is None:
                     raise self._without_over(node, value.span)
                 return self._add(group, node, columns, value.span, wanted)
@@ -75,14 +75,14 @@ class Calls:
         if isinstance(node, exp.Filter):
             call = node.this
             condition = filter_condition(scope, node, where)
-        spelt = aggregate_name(scope.text, call)
+        spelt = aggregate_name(call)
         if spelt is None:
             raise scope.text.error("FILTER and OVER belong to an aggregate", place(node, where))
         at = place(call, where)
-        kind, argument = argument_of(scope, call, spelt, at)
+        kind, arguments = arguments_of(scope, call, spelt, at)
         with scope.text.at(at):
-            found = result_type(kind, argument.type_in(scope.schema) if argument else None)
-            column = self._column(group, Aggregate(name or "", kind, argument, condition))
+            column = self._column(group, Aggregate(name or "", kind, arguments, condition))
+            found = result_type(kind, [a.type_in(scope.schema) for a in arguments])
         self.types[column.name.lower()] = found
         return placed(column, extent(scope.text, node, where))
 
@@ -117,7 +117,7 @@ def inner_scalar(scope: Scope, tree: exp.Expr, where: Span, clause: str) -> Expr
     """An expression below an aggregate, which sees columns of the event only."""
 
     def refuse(node: exp.Expr) -> exp.Expr | None:
-        if isinstance(node, exp.Window) or aggregate_name(scope.text, node):
+        if isinstance(node, exp.Window) or aggregate_name(node):
             raise scope.text.error(
                 f"an aggregate cannot stand in {clause}", place(node, where), hint="put the inner SELECT into FROM (..)"
             )
@@ -126,21 +126,19 @@ def inner_scalar(scope: Scope, tree: exp.Expr, where: Span, clause: str) -> Expr
     return scope.rewrite(tree, where, refuse)
 
 
-def argument_of(scope: Scope, call: exp.Expr, spelt: str, at: Span) -> tuple[Function, Expr | None]:
-    """The function and the one thing it is called on."""
-    text = scope.text
-    arguments = call.expressions if isinstance(call, exp.Anonymous) else [call.this, *(call.args.get("expressions") or [])]
-    if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
-        if spelt not in ("COUNT", "MIN", "MAX"):
-            raise text.error(f"{spelt}(DISTINCT ..) is not there yet", at, hint="there is COUNT(DISTINCT ..)")
-        spelt = "COUNT_DISTINCT" if spelt == "COUNT" else spelt
-        arguments = arguments[0].expressions
-    if len(arguments) != 1 or arguments[0] is None:
-        raise text.error(f"{spelt} takes one argument", at, hint="COUNT(*) counts rows" if spelt.startswith("COUNT") else None)
-    only = arguments[0]
+def arguments_of(scope: Scope, call: exp.Expr, spelt: str, at: Span) -> tuple[Function, tuple[Expr, ...]]:
+    """The function and what it is called on; nothing stands for whole rows."""
+    text, f, arguments = scope.text, function(spelt), call.expressions
+    if arguments and isinstance(arguments[0], exp.Distinct):
+        if not f.distinct:
+            others = " and ".join(f"{o.name}(DISTINCT ..)" for o in FUNCTIONS.values() if o.distinct not in ("", o.name))
+            raise text.error(f"{spelt}(DISTINCT ..) is not there yet", at, hint=f"there is {others}")
+        f, arguments = function(f.distinct), arguments[0].expressions
+    only = arguments[0] if len(arguments) == 1 else None
     if isinstance(only, exp.Column) and isinstance(only.this, exp.Star):
-        raise text.error(f"{spelt}(x.*) is for the events of a repeated place of a pattern", at, hint="COUNT(*) counts rows")
-    if isinstance(only, exp.Star) or (spelt == "COUNT" and isinstance(only, exp.Literal)):
-        return function(spelt), None
-    inner = "the argument of another"
-    return function(spelt), inner_scalar(scope, only, at, inner)
+        raise text.error(f"{spelt}(x.*) is for the events of a repeated place of a pattern", at, hint=f"{spelt}(*) counts rows")
+    if f.stars and isinstance(only, exp.Star | exp.Literal):
+        return f, ()
+    with text.at(at):
+        f.check_number(len(arguments))
+    return f, tuple(inner_scalar(scope, a, at, "the argument of another") for a in arguments)

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.errors import unknown
-from headrace.plan.aggregates import INTEGRAL, base_type
 from headrace.plan.nodes import Scan
 from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import FrameSource, GenerateSource, Source, Stream, Unique, kafka_position
+from headrace.plan.types import INTEGRAL, base_type
 from headrace.sql.bind.fill import bind_body, conform
 from headrace.sql.bind.scope import Scope
 from headrace.sql.parse.create import NamedColumns

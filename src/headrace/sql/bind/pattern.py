@@ -93,7 +93,7 @@ class Drawn:
         """Conditions that AND puts together, each for itself."""
         for part in conjuncts(value.tree):
             one = Scalar(part, extent(text, part, value.span))
-            if has_aggregate(text, one):
+            if has_aggregate(one):
                 self.after.append((self.calls.bind(one, self.shown(text)), one, text))
             else:
                 self.between.append(self._condition(one, text, clause))

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from headrace.plan.aggregates import Aggregate, function
+from headrace.plan.aggregates import Aggregate
+from headrace.plan.aggregates.counts import COUNT
 from headrace.plan.expr import Expr
 from headrace.plan.joins import Join, JoinKind
 from headrace.plan.nodes import BOUNDS, Filter, Project, WindowReport
@@ -40,7 +41,7 @@ def to_stream(node: Node, relation: Name | None, items: Sequence[Expr], having: 
     now, lagging = node.window, RangeWindow(node.window.size, node.window.lag + node.trigger.every)
     own, other = (now, lagging) if kind == "ISTREAM" else (lagging, now)
     calls = tuple(replace(call, name=OTHER + call.name) for call in node.aggregates)
-    count = Aggregate(OTHER + "rows", function("COUNT"), None)
+    count = Aggregate(OTHER + "rows", COUNT)
     both = replace(node, window=own, beside=((other, (*calls, count)),))
     return Filter(both, _differs(node, items, having))
 

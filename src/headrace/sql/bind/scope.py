@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from headrace.errors import unknown
-from headrace.plan.aggregates import base_type
+from headrace.plan.aggregates import NAMES
 from headrace.plan.expr import Expr
 from headrace.plan.typecheck import TypeMismatch, Typing
+from headrace.plan.types import base_type
 from headrace.sql.errors import Span
-from headrace.sql.parse.expressions import COUNTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,7 +42,7 @@ class Scope:
         """An expression over the columns; aggregates are refused, naming the clause."""
 
         def refuse(node: exp.Expr) -> exp.Expr | None:
-            if isinstance(node, exp.Window) or aggregate_name(self.text, node):
+            if isinstance(node, exp.Window) or aggregate_name(node):
                 hint = "HAVING sees aggregates" if clause == "WHERE" else None
                 raise self.text.error(f"an aggregate cannot stand in {clause}", place(node, value.span), hint=hint)
             return None
@@ -178,17 +178,15 @@ def placed(tree: exp.Expr, span: Span | None) -> exp.Expr:
     return tree
 
 
-def aggregate_name(text: Text, node: exp.Expr) -> str | None:
+def aggregate_name(node: exp.Expr) -> str | None:
     """The name of the aggregate function that a node calls, as written; None for anything else."""
-    if not isinstance(node, exp.Func) or "start" not in node.meta:
-        return None
-    name = text.slice(Span(node.meta["start"], node.meta["end"] + 1)).upper()
-    return name if name in COUNTED else None
+    name = node.name.upper() if isinstance(node, exp.Anonymous) else ""
+    return name if name in NAMES else None
 
 
-def has_aggregate(text: Text, value: Scalar) -> bool:
+def has_aggregate(value: Scalar) -> bool:
     """Whether an expression calls an aggregate, with or without OVER."""
-    return any(aggregate_name(text, node) for node in value.tree.walk())
+    return any(aggregate_name(node) for node in value.tree.walk())
 
 
 def find_over(value: Scalar) -> exp.Window | None:

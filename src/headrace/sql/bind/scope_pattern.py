@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from headrace.errors import unknown
-from headrace.plan.aggregates import Aggregate, result_type
+from headrace.plan.aggregates import Aggregate, function, result_type
 from headrace.plan.expr import Expr
 from headrace.plan.patterns import place_columns
-from headrace.sql.bind.calls import argument_of, filter_condition, take_name
+from headrace.sql.bind.calls import arguments_of, filter_condition, take_name
 from headrace.sql.bind.scope import Scope, aggregate_name, extent, place, placed
 from headrace.sql.errors import Span
 
@@ -117,7 +117,7 @@ class GroupCalls:
                 raise scope.text.error("IGNORE NULLS is not there yet", value.span)
             if isinstance(node, exp.Window):
                 raise scope.text.error("OVER (..) has no meaning in a pattern", place(node, value.span), hint=_hint(scope))
-            if isinstance(node, exp.Filter) or aggregate_name(scope.text, node):
+            if isinstance(node, exp.Filter) or aggregate_name(node):
                 return self._add(node, scope, value.span, name if node.parent is None else None)
             return None
 
@@ -125,27 +125,27 @@ class GroupCalls:
 
     def _add(self, node: exp.Expr, scope: PatternScope, where: Span, name: str | None) -> exp.Expr:
         call = node.this if isinstance(node, exp.Filter) else node
-        spelt = aggregate_name(scope.text, call)
+        spelt = aggregate_name(call)
         if spelt is None:
             raise scope.text.error("FILTER belongs to an aggregate", place(node, where))
         at = place(call, where)
-        call, counted = _counted(call, scope) if spelt == "COUNT" else (call, None)
+        call, counted = _counted(call, scope) if function(spelt).stars else (call, None)
         group = self._place(call, node, counted, scope, at)
         inner = Scope(scope.text, group.input.schema, (group.name,))
-        kind, argument = argument_of(inner, call, spelt, at)
+        kind, arguments = arguments_of(inner, call, spelt, at)
         condition = None
         if isinstance(node, exp.Filter):
             condition = filter_condition(inner, node, where)
         with scope.text.at(at):
-            found = result_type(kind, argument.type_in(inner.schema) if argument else None)
-            column = self._column(group.name, Aggregate(name or "", kind, argument, condition))
+            column = self._column(group.name, Aggregate(name or "", kind, arguments, condition))
+            found = result_type(kind, [a.type_in(inner.schema) for a in arguments])
         self.types[column.name.lower()] = found
         return placed(column, extent(scope.text, node, where))
 
     def _place(self, call: exp.Expr, whole: exp.Expr, counted: int | None, scope: PatternScope, at: Span) -> Place:
         """The repeated place whose events a call is about."""
         filtered = isinstance(whole, exp.Filter)
-        spelt = aggregate_name(scope.text, whole.this if filtered else whole)
+        spelt = aggregate_name(whole.this if filtered else whole)
         columns = [*call.find_all(exp.Column), *(whole.expression.find_all(exp.Column) if filtered else ())]
         read = {scope.find([p for p in c.parts if isinstance(p, exp.Identifier)], at)[0] for c in columns}
         read |= set() if counted is None else {counted}
@@ -172,7 +172,7 @@ class GroupCalls:
 
 def _counted(call: exp.Expr, scope: PatternScope) -> tuple[exp.Expr, int | None]:
     """`COUNT(b)` and `COUNT(b.*)` count the events of place b: the call as COUNT(*), and the place."""
-    column = call.this
+    column = call.expressions[0] if len(call.expressions) == 1 else None
     if not isinstance(column, exp.Column):
         return call, None
     star, parts = isinstance(column.this, exp.Star), column.parts
@@ -183,7 +183,7 @@ def _counted(call: exp.Expr, scope: PatternScope) -> tuple[exp.Expr, int | None]
     if at is None:
         return call, None
     counted = call.copy()
-    counted.set("this", exp.Star())
+    counted.set("expressions", [exp.Star()])
     return counted, at
 
 

@@ -143,7 +143,7 @@ def _of_rows(select: Select, relation: str, clause: WindowClause, node: Node, sc
 
 
 def _aggregates(select: Select, scope: Scope) -> bool:
-    return any(has_aggregate(scope.text, i.value) for i in select.items if isinstance(i, Item))
+    return any(has_aggregate(i.value) for i in select.items if isinstance(i, Item))
 
 
 def _first_over(select: Select) -> Span | None:
@@ -161,7 +161,7 @@ def _select_plain(select: Select, node: Node, scope: Scope) -> Node:
     """No window: rows one by one."""
     text = scope.text
     for value in [i.value for i in select.items if isinstance(i, Item)] + [v for v in [select.having] if v]:
-        if has_aggregate(text, value):
+        if has_aggregate(value):
             raise text.error("an aggregate over an endless stream needs a window", _call_place(scope, value), hint=WINDOW_HINT)
     if select.group_by:
         raise text.error("GROUP BY needs a window and an aggregate", select.group_by[0].span, hint=WINDOW_HINT)
@@ -258,5 +258,5 @@ def _key(select: Select, key: Scalar, scope: Scope) -> Expr:
 
 
 def _call_place(scope: Scope, value: Scalar) -> Span:
-    found = next(n for n in value.tree.walk() if aggregate_name(scope.text, n))
+    found = next(n for n in value.tree.walk() if aggregate_name(n))
     return place(found, value.span)

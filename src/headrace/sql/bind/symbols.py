@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from headrace.plan.aggregates import function
 from headrace.sql.bind.scope import aggregate_name, place
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Reader:
                 return self._previous(node, at, value.span)
             if isinstance(node, exp.Filter):
                 return self._filtered(node, at, value.span)
-            name = aggregate_name(self.text, node)
+            name = aggregate_name(node)
             if name is not None:
                 return self._call(node, name, at, value.span)
             return self._column(node, at, value.span) if isinstance(node, exp.Column) else node
@@ -101,8 +102,8 @@ class Reader:
         """FIRST and LAST of a symbol that stands for a fixed number of rows are columns; the rest is about repeated ones."""
         columns = [c for c in node.find_all(exp.Column)]
         symbols = {symbol for symbol, _ in map(self._split, columns)}
-        counted = node.this
-        if name == "COUNT" and isinstance(counted, exp.Column) and len(counted.parts) == 1 and self._places(counted.name):
+        of, counted = function(name), node.expressions[0] if node.expressions else None
+        if of.stars and isinstance(counted, exp.Column) and len(counted.parts) == 1 and self._places(counted.name):
             symbols = {counted.name}
         if len(symbols) != 1 or None in symbols:
             raise self._unclear(name, place(node, where))
@@ -117,15 +118,15 @@ class Reader:
                 message = f"{name} of {symbol} in its own DEFINE would change from row to row"
                 raise self.text.error(message, place(node, where), hint="put it into the DEFINE of the next symbol")
             return node.copy()  # as a whole: what stands in it is about the rows of the symbol
-        if name not in ("FIRST", "LAST") or len(columns) != 1 or node.this is not columns[0]:
+        if of.place is None or len(columns) != 1 or counted is not columns[0]:
             raise self.text.error(
                 f"{name} is for a symbol with +, and {symbol} has none", place(node, where), hint="use its columns one by one"
             )
-        found = at if at is not None and at in places and name == "LAST" else places[0 if name == "FIRST" else -1]
+        found = at if at is not None and at in places and of.place == -1 else places[of.place]
         return self._of(found, columns[0], self._split(columns[0])[1], where)
 
     def _filtered(self, node: exp.Filter, at: int | None, where: Span) -> exp.Expr:
-        name = aggregate_name(self.text, node.this)
+        name = aggregate_name(node.this)
         if name is None or isinstance(self._call(node.this, name, at, where), exp.Column):
             raise self.text.error("FILTER belongs to an aggregate of a symbol with +", place(node, where))
         return node.copy()

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from headrace.plan.aggregates import NAMES
 from headrace.sql.bind import functions
 from headrace.sql.errors import Span
 from headrace.sql.parse import create, joins, patterns, recognize, select
 from headrace.sql.parse.durations import UNIT_WORDS
-from headrace.sql.parse.expressions import COUNTED
 from headrace.sql.parse.statements import STATEMENTS
 from headrace.sql.parse.syntax import Item, Name, Scalar
 from headrace.sql.parse.tokens import Cursor, is_name, span, words
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # What begins a line of its own where a statement does not fit into one.
 LEADS = frozenset((*STATEMENTS, "FROM", *select.CLAUSES, *patterns.CLAUSES, *create.CLAUSES, *joins.PHRASES, "PARTITION BY",
                    *recognize.CLAUSES))  # fmt: skip
-KNOWN = functions.SCALAR | {name.lower() for name in COUNTED}
+KNOWN = functions.SCALAR | {name.lower() for name in NAMES}
 
 
 @dataclass

@@ -10,7 +10,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from headrace.errors import unknown
-from headrace.plan.aggregates import ALIASES, FUNCTIONS
+from headrace.plan.aggregates import FUNCTIONS, NAMES
 from headrace.sql.bind import functions
 from headrace.sql.errors import Span, SqlError, Text, did_you_mean, one_of
 from headrace.sql.parse.durations import whole_number
@@ -27,8 +27,6 @@ OPERATORS = {"AND", "OR", "NOT", "IN", "IS", "LIKE", "ILIKE", "RLIKE", "REGEXP",
              "CASE", "WHEN", "THEN", "ELSE", "DIV", "MOD", "EXISTS", "ANY", "ALL", "SOME", "COLLATE", "XOR"}  # fmt: skip
 # Clauses that end an expression even where an operand is missing: better to complain about that.
 ALWAYS = ("FROM", "WHERE", "GROUP BY", "HAVING", "INTO", "SELECT", "ORDER BY", "LIMIT", "UNION", "CREATE")
-COUNTED = frozenset(FUNCTIONS) | frozenset(ALIASES)
-ONE_ARGUMENT = frozenset({"FIRST", "LAST", "FIRST_VALUE", "LAST_VALUE"})  # sqlglot would drop a second one
 TYPES = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "STRING", "VARCHAR", "CHAR", "BINARY", "BOOLEAN",
          "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "ARRAY", "MAP", "STRUCT", "VARIANT")  # fmt: skip
 SPELLINGS = {"BYTE", "SHORT", "INTEGER", "LONG", "REAL", "DEC", "NUMERIC", "TEXT", "BOOL", "DATETIME"}
@@ -140,7 +138,7 @@ def _parse_error(text: Text, tokens: Sequence[Token], error: ParseError, stops: 
 
 def _check_functions(text: Text, tokens: Sequence[Token]) -> None:
     """Every called function exists in Spark SQL, and is one of the row."""
-    for at, (token, after) in enumerate(zip(tokens, [*tokens[1:], None], strict=True)):
+    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
         name = token.text.lower()
         if not words(token) or not is_name(token):
             continue
@@ -153,29 +151,17 @@ def _check_functions(text: Text, tokens: Sequence[Token]) -> None:
             )
         if called and token.token_type is TokenType.VAR:
             _check_call(text, token, name)
-            if name.upper() in ONE_ARGUMENT and _several(tokens[at + 1 :]):
-                raise text.error(f"{name.upper()} takes one argument", span(token))
-
-
-def _several(tokens: Sequence[Token]) -> bool:
-    """Whether there is a comma between the bracket that the tokens begin with and the one that closes it."""
-    depth = 0
-    for token in tokens:
-        depth += (token.token_type in OPENING) - (token.token_type in CLOSING)
-        if depth == 0 or (depth == 1 and token.token_type is TokenType.COMMA):
-            return depth == 1
-    return False
 
 
 def _check_call(text: Text, token: Token, name: str) -> None:
-    if name in functions.SCALAR or name.upper() in COUNTED or name in text.functions:
+    if name in functions.SCALAR or name.upper() in NAMES or name in text.functions:
         return
     if name in functions.AGGREGATES | functions.WINDOW:
         kind = "aggregate" if name in functions.AGGREGATES else "window function"
         raise text.error(f"the {kind} {name} is not there yet", span(token), hint=f"there are: {', '.join(FUNCTIONS)}")
     if name in functions.GENERATORS:
         raise text.error(f"{name} makes several rows of one, which a SELECT over a stream does not do", span(token))
-    near = did_you_mean(name, functions.SCALAR | {n.lower() for n in COUNTED}).lower().replace("did", "Did")
+    near = did_you_mean(name, functions.SCALAR | {n.lower() for n in NAMES}).lower().replace("did", "Did")
     hint = "functions are those of Spark SQL" if not near else None
     raise text.error(f"function {name!r} does not exist{near}", span(token), hint=hint)
 
@@ -195,7 +181,7 @@ def _check_forms(text: Text, tree: exp.Expr, where: Span) -> None:
 def _counted(star: exp.Star) -> bool:
     """Whether a star stands in COUNT(*), or in COUNT(b.*) of a pattern."""
     above = star.parent.parent if isinstance(star.parent, exp.Column) else star.parent
-    return isinstance(above, exp.Count)
+    return isinstance(above, exp.Anonymous) and above.name.upper() in NAMES and NAMES[above.name.upper()].stars
 
 
 def read_type(cursor: Cursor) -> str:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
+from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from headrace.plan.aggregates import NAMES
 from headrace.sql.errors import Span, SqlError, Text, did_you_mean, one_of
 from headrace.sql.parse.syntax import Name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+T = TypeVar("T")
 MAX_DEPTH = 60  # of brackets; sqlglot descends recursively
 OPENING = {TokenType.L_PAREN: ")", TokenType.L_BRACKET: "]", TokenType.L_BRACE: "}"}
 CLOSING = {TokenType.R_PAREN: "(", TokenType.R_BRACKET: "[", TokenType.R_BRACE: "{"}
@@ -23,8 +26,21 @@ STRINGS = {TokenType.STRING, TokenType.RAW_STRING, TokenType.NATIONAL_STRING, To
 RESERVED = {"SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "INTO", "EMIT", "CREATE", "AS"}
 
 
+def _others(known: dict[str, T]) -> dict[str, T]:
+    return {name: read for name, read in known.items() if name not in NAMES}
+
+
 class StreamDialect(Spark):
-    """Spark's dialect; sqlglot would otherwise swallow the rest of a statement that begins with SHOW or FETCH as one string."""
+    """Spark's dialect, with aggregates left as they are written: sqlglot would drop some arguments, and forget the place.
+
+    It would also swallow the rest of a statement that begins with SHOW or FETCH as one string.
+    """
+
+    class Parser(SparkParser):
+        """Spark's grammar."""
+
+        FUNCTIONS: ClassVar[dict[str, Any]] = _others(SparkParser.FUNCTIONS)
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _others(SparkParser.FUNCTION_PARSERS)
 
     class Tokenizer(Spark.Tokenizer):
         """Spark's tokens."""

@@ -12,13 +12,15 @@ from headrace.aggregates.metrics import metric_column, to_arrow
 from headrace.aggregates.moves import Moves
 from headrace.aggregates.tally import DistinctTally
 from headrace.kernels.codes import VALUE
-from headrace.program.aggregates import Tally, TallyKind
+from headrace.plan.aggregates import TallyKind
+from headrace.program.aggregates import parts_read, vectors_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from headrace.aggregates.metrics import MetricColumn
     from headrace.aggregates.tally import Reading
+    from headrace.program.aggregates import Tally
     from headrace.program.patterns import GroupProgram
     from headrace.program.stage import Stage
     from headrace.state.rows import Layout
@@ -31,9 +33,9 @@ class Grouping:
     def __init__(self, stage: Stage, program: GroupProgram, layout: Layout, tables: Tables) -> None:
         """Find the columns that they read."""
         self.stage, self.program, self.layout, self.tables = stage, program, layout, tables
-        used = {c for t in program.tallies for c in (*layout.values[t.vector], layout.codes[t.vector]) if c is not None}
-        self.wanted = sorted(used)
-        self._means = {m.tally for m in program.metrics if m.function == "AVG"}
+        vectors = {v for t in program.tallies for v in vectors_of(t)}
+        self.wanted = sorted({c for v in vectors for c in (*layout.values[v], layout.codes[v]) if c is not None})
+        self._parts = parts_read(program.metrics)
 
     def read(self, ends: np.ndarray, columns: list[np.ndarray]) -> list[MetricColumn]:
         """The aggregates of every result. `columns` are those wanted, of the events of all groups; `ends` are those of groups."""
@@ -49,11 +51,12 @@ class Grouping:
             none, leave = np.empty(0, np.int64), [c[:0] for c in every]
             moves = Moves(every, np.arange(count), ends, leave, none, np.zeros(len(ends), np.int64))
             own = replace(tally, group=len(enter), pairs=len(enter) + 1)
-            state = make_tally(self.stage, own, self.layout, self.tables, i in self._means)
+            state = make_tally(self.stage, own, self.layout, self.tables, self._parts.get(i, ()))
             state.grow(len(ends))
             if isinstance(state, DistinctTally):
                 state.grow_pairs(count)
-            readings.append(state.run(moves, np.arange(len(ends), dtype=np.int32), self._count_beside(tally, readings)))
+            n = None if tally.count is None else readings[tally.count]["value"]
+            readings.append(state.run(moves, np.arange(len(ends), dtype=np.int32), n))
         return [metric_column(self.program.tallies, self.stage.vectors, m, readings) for m in self.program.metrics]
 
     def _pairs(self, tally: Tally, owner: np.ndarray, enter: list[np.ndarray]) -> np.ndarray:
@@ -67,12 +70,6 @@ class Grouping:
             words = values.view(np.int64) if values.dtype.itemsize == 8 else values.astype(np.int64)
             parts.append(np.where(kinds == VALUE, words, 0))
         return np.unique(np.stack(parts, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int32)
-
-    def _count_beside(self, tally: Tally, readings: list[Reading]) -> np.ndarray | None:
-        """The count over the same values, which stands before every sum."""
-        if tally.kind not in (TallyKind.SUM, TallyKind.MOMENTS):
-            return None
-        return readings[self.program.tallies.index(Tally(TallyKind.COUNT, tally.window, tally.group, tally.vector))]["value"]
 
     def to_arrow(self, columns: list[MetricColumn]) -> list[pa.Array]:
         """The aggregates in their Arrow types."""

@@ -27,7 +27,7 @@ from headrace.plan.windows import (
     UnboundedWindow,
     UntilWindow,
 )
-from headrace.program.aggregates import Tally, TallyKind
+from headrace.program.aggregates import Tally, parts_read, vectors_of
 from headrace.program.windows import Report, WindowStage
 from headrace.state.reservoir import Reservoir, RowRange, join
 from headrace.steps.windows.fields import FieldState, Positions
@@ -80,19 +80,17 @@ class Evaluator:
         self.edges = dict.fromkeys(self.offsets, 0)  # number of the next row to pass each edge
         self.moved_to = START_OF_TIME  # the time up to which they have moved
         sliced = stage.program.sliced
-        means = {m.tally for m in stage.program.metrics if m.function == "AVG"}
-        averaged = {stage.program.tallies[i].vector for i in means}
+        parts = parts_read(stage.program.metrics)
+        every = frozenset[str]().union(*parts.values())
         self.tallies = [
-            Sliced() if i in sliced else make_tally(stage, spec, layout, tables, i in means)
+            Sliced() if i in sliced else make_tally(stage, spec, layout, tables, parts.get(i, ()))
             for i, spec in enumerate(stage.program.tallies)
         ]
         self.slices = [  # for windows of all lengths
-            Slices(stage, spec, layout, lambda t: make_tally(stage, t, layout, tables, t.vector in averaged))
-            for spec in stage.program.slices
+            Slices(stage, spec, layout, lambda t: make_tally(stage, t, layout, tables, every)) for spec in stage.program.slices
         ]
         self._moving, self._peers = stage.program.moving, stage.program.has_peers
         self._flags = [np.zeros(0, np.bool_) for _ in stage.tables]  # of keys, all down but for a moment
-        self._beside = _counts_beside(stage)
         self._readers = _readers(stage)
         self.rings = {
             i: Rings.empty(w.window, w.partitions, layout.types)
@@ -308,7 +306,7 @@ class Evaluator:
         """Run all tallies. `found` has the raw readings, of which a sum needs the count beside it."""
         found: list[Reading] = []
         same: dict[tuple[int, int], tuple[Moves, np.ndarray, Reads | None]] = {}  # tallies of one window and group see the same
-        for i, (spec, tally, beside) in enumerate(zip(self.stage.program.tallies, self.tallies, self._beside, strict=True)):
+        for i, (spec, tally) in enumerate(zip(self.stage.program.tallies, self.tallies, strict=True)):
             move, place = moves[spec.window], (spec.window, spec.group)
             if move is None or isinstance(tally, Sliced):
                 seen.events.append({})
@@ -317,7 +315,7 @@ class Evaluator:
             if place not in same:
                 same[place] = self._read_at(spec, move.at(events), rows.columns[spec.group][events], seen, keep)
             part, keys, reads = same[place]
-            found.append(tally.run(part, keys, None if beside is None else found[beside]["value"], keep))
+            found.append(tally.run(part, keys, None if spec.count is None else found[spec.count]["value"], keep))
             if reads is None:
                 seen.events.append(found[-1])
                 continue
@@ -357,14 +355,6 @@ def _owner(stage: WindowStage, report: Report) -> tuple[int, int]:
     return stage.program.tallies[report.presence].group, report.partition
 
 
-def _counts_beside(stage: WindowStage) -> list[int | None]:
-    """For every sum, the count over the same values, which it needs to tell an empty window from a sum of zero."""
-    tallies = stage.program.tallies
-    counts = {(t.window, t.group, t.vector): i for i, t in enumerate(tallies) if t.kind is TallyKind.COUNT}
-    sums = (TallyKind.SUM, TallyKind.MOMENTS)
-    return [counts[t.window, t.group, t.vector] if t.kind in sums else None for t in tallies]
-
-
 def _readers(stage: WindowStage) -> dict[tuple[int, int], list[int]]:
     """For every window and group, the reports that read tallies of it one by one."""
     out: dict[tuple[int, int], list[int]] = {}
@@ -392,7 +382,7 @@ def _lets_go(stage: WindowStage, table: int) -> bool:
     if stage.program.lets_go:
         return True
     for tally in stage.program.tallies:
-        used = (tally.group, tally.pairs, stage.vectors[tally.vector].table)
+        used = (tally.group, tally.pairs, *(stage.vectors[v].table for v in vectors_of(tally)))
         if table in used and not isinstance(stage.program.windows[tally.window].window, RangeWindow | FieldWindow):
             return False
     bases = {t.base for t in stage.tables} | {w.partitions for w in stage.program.windows}

@@ -15,9 +15,9 @@ from headrace.aggregates.moves import Moves
 from headrace.aggregates.tally import Columns, grown
 from headrace.kernels.codes import ABSENT, NULL
 from headrace.kernels.windows import slices as kernel
+from headrace.plan.aggregates import Laws, TallyKind
 from headrace.plan.time import START_OF_TIME
 from headrace.plan.windows import EveryTime, RangeWindow
-from headrace.program.aggregates import TallyKind
 from headrace.state.codec import decode, encode
 from headrace.steps.windows.looks import Looks
 
@@ -80,14 +80,14 @@ class Slices:
             tallies = [report.presence, *(t for m in report.metrics for t in (m.count, m.tally) if t is not None)]
             for t in dict.fromkeys(tallies):
                 tally = stage.program.tallies[t]
-                if tally.kind is TallyKind.QUEUE:
+                if tally.kind.laws is not Laws.ADDITIVE:
                     reads[t] = (True, shown.setdefault(tally.vector, len(shown)))
                     continue
                 what = (tally.kind, tally.vector)
                 if what not in kept:
                     kept[what] = len(kept)
                     self._specs.append(tally)
-                    beside = None if tally.kind is TallyKind.COUNT else kept[TallyKind.COUNT, tally.vector]
+                    beside = None if tally.count is None else kept[TallyKind.COUNT, tally.vector]
                     self._counts.append(beside)
                 reads[t] = (False, kept[what])
             self._reads.append(reads)
