@@ -10,10 +10,11 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Protocol
 
 from headrace.exchange.cells import feed_segment, join_arrivals, read_cell, read_feed
-from headrace.exchange.heads import ControlHead, FeedHead, FollowHead, RowsHead, read_head
+from headrace.exchange.heads import ControlHead, FeedHead, FollowHead, HandoverHead, RowsHead, read_head
 from headrace.runtime.clock import Follows, Header, Segment
 from headrace.runtime.processor import Result, TaskProcessor
 from headrace.runtime.save import load, save
+from headrace.state.codec import decode, encode, fingerprint
 from headrace.state.parts import Store
 from headrace.state.reservoir import CHUNK_ROWS, ChunkCache
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from headrace.runtime.arrivals import Arrivals
 
 At = tuple[int, int]  # stage, bucket
+Given = dict[At, dict[str, bytes]]  # all cells of some buckets of an earlier generation, by their names
 
 
 class VersionedStore(Store, Protocol):
@@ -69,10 +71,11 @@ class Host:
 
     def __init__(
         self, stages: Sequence[Stage], memory: Memory, owner: Hashable, first: Mapping[At, Sequence[Cell]] | None = None,
-        chunk_rows: int = CHUNK_ROWS,
+        chunk_rows: int = CHUNK_ROWS, previous: Sequence[Stage] = (), previous_buckets: int = 0,
     ) -> None:  # fmt: skip
-        """`owner` tells the scripts of a process apart."""
+        """`owner` tells the scripts of a process apart; `previous` are the stages whose state is handed over."""
         self.stages, self.memory, self.owner, self.first, self.chunk_rows = stages, memory, owner, first or {}, chunk_rows
+        self.previous, self.previous_buckets = previous, previous_buckets
 
     def bucket(self, at: At, store: VersionedStore) -> TaskProcessor:
         """A bucket as it was saved last: from memory, from the store, or at its beginning."""
@@ -94,6 +97,30 @@ class Host:
         version = os.urandom(12)
         store.put_head(save(processor, store), version)
         self.memory.keep((self.owner, *at), version, processor)
+
+    def hand_over(self, at: At, store: VersionedStore, given: Given) -> None:
+        """Put a bucket, of which nothing is stored yet, into the state that those before it were in."""
+        assert len(given) == 1, "a bucket goes on with one of its own stage"
+        ((stage, _), cells), own = next(iter(given.items())), self.stages[at[0]]
+        for name, data in cells.items():
+            kind, _, which = name.partition(" ")
+            if kind == "chunk":
+                store.put(int(which), data)
+            elif kind == "page":
+                store.put_page(which, data)
+        head = decode(cells["head"], "the head of a bucket")
+        assert head["fingerprint"] == fingerprint(self.previous[stage]), "state is that of the stage it is said to be of"
+        store.put_head(encode({**head, "fingerprint": fingerprint(own)}), os.urandom(12))
+
+
+def collect(cells: Sequence[Cell]) -> Given:
+    """The cells that a bucket is handed, by whom they were of."""
+    given: dict[At, dict[str, bytes]] = {}
+    for line, body in cells:
+        head = read_head(line)
+        assert isinstance(head, HandoverHead), f"nothing else comes while state is handed over: {head}"
+        given.setdefault((head.stage, head.bucket), {})[head.cell] = body
+    return given
 
 
 def deliver(processor: TaskProcessor, cells: Sequence[Cell]) -> tuple[Header, Result]:

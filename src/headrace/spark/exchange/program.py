@@ -20,3 +20,5 @@ class LevelProgram:
     onward: NextLevel | None = None  # None: this is the last level
     passing: tuple[int, ...] = ()  # labels of results that earlier levels have for the sinks
     tables: dict[int, list[tuple[str, bytes]]] = field(default_factory=dict)  # label -> what is there before the first batch
+    previous: tuple[Stage, ...] = ()  # of the program whose state is handed over
+    previous_buckets: int = 0  # how many that had; 0: nothing is handed over, rows are processed

@@ -15,7 +15,7 @@ from headrace.changes.changes import Changes, read_changes
 from headrace.changes.keys import Keys, to_arrow
 from headrace.errors import StateError
 from headrace.exchange.heads import NumbersHead, RejectedHead, ResultHead, read_head
-from headrace.exchange.host import Host, Memory, deliver
+from headrace.exchange.host import Host, Memory, collect, deliver
 from headrace.spark.exchange.levels import Columns, wide_frame
 from headrace.spark.exchange.slots import METRICS_ROW
 from headrace.spark.progress import METRICS
@@ -117,7 +117,8 @@ class Buckets:
         self.types, self.queries = program.slots.types, {name: i for i, name in enumerate(program.slots.queries)}
         self.buckets, self.onward, self.passing = program.buckets, program.onward, program.passing
         first = {at: program.tables[label] for label, at in self.buckets.items() if label in program.tables}
-        self.host = Host(program.stages, memory(), run, first)
+        previous, of = program.previous, program.previous_buckets
+        self.host = Host(program.stages, memory(), run, first, previous=previous, previous_buckets=of)
         self.counting = _counting(program.stages)
 
     def process(self, label: int, rows: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
@@ -127,6 +128,9 @@ class Buckets:
             yield from self._elsewhere(label, cells)
             return
         at, store = self.buckets[label], SparkStore(state)
+        if self.host.previous_buckets:
+            self.host.hand_over(at, store, collect(cells))
+            return
         processor = self.host.bucket(at, store)
         hits, misses = processor.cache.hits, processor.cache.misses
         header, result = deliver(processor, cells)

@@ -44,16 +44,19 @@ TEXT = {
 class Batches:
     """Called with every batch, in the driver."""
 
-    def __init__(self, spark: SparkSession, targets: list[Target], checkpoint: str, storage: Storage, token: str) -> None:
-        """For these outputs, as long as the run has the lock of its checkpoint."""
-        self.targets, self.shown = targets, deque[Event]()
+    def __init__(
+        self, spark: SparkSession, targets: list[Target], checkpoint: str, storage: Storage, token: str, first: int = 0
+    ) -> None:
+        """For these outputs, as long as the run has the lock of its checkpoint; what Spark calls batch 0 is number `first`."""
+        self.targets, self.shown, self.first = targets, deque[Event](), first
         self._checkpoint, self._storage, self._token = checkpoint, storage, token
         for target in targets:
             if not target.shown and not is_local(target.path):
                 Listed(spark, target).sweep()
 
-    def __call__(self, batch: DataFrame, number: int) -> None:
+    def __call__(self, batch: DataFrame, spark_number: int) -> None:
         """Publish a batch. What an earlier try of it has published stays as it is: its rows are the same."""
+        number = self.first + spark_number
         require(self._storage, self._checkpoint, self._token)
         batch.persist()  # computed once, whatever is written
         try:

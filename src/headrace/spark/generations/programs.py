@@ -1,0 +1,40 @@
+"""The program of a generation: what state is of, kept beside it, so that the next one knows whom it takes over from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.program.written import Program, read, write
+from headrace.spark.exchange.control import CONTROL_SOURCE, TICK_SOURCE
+from headrace.spark.storage.storage import Storage, join
+
+if TYPE_CHECKING:
+    from headrace.spark.storage.checkpoint import Checkpoint
+    from headrace.stages.lower import Lowered
+
+
+def program_of(lowered: Lowered, buckets: int) -> Program:
+    """What state of a script depends on."""
+    feeds = tuple((f.query.name, str(f.query.node)) for f in lowered.feeds)
+    queries = tuple((f.query.name, f.query.emit) for f in lowered.finishes)
+    streams = tuple(s.name for s in lowered.streams if not s.static)
+    ticks = any(s.idle is not None or s.end_after is not None for s in lowered.streams)
+    return Program(lowered.stages, buckets, feeds, queries, (*streams, CONTROL_SOURCE, *((TICK_SOURCE,) if ticks else ())))
+
+
+def program_file(facts: Checkpoint, generation: int) -> str:
+    """Where it lies."""
+    return join(facts.path, f"program.{generation}")
+
+
+def store_program(storage: Storage, facts: Checkpoint, generation: int, program: Program) -> None:
+    """Keep it, in the place of one that nobody has gone on with."""
+    path = program_file(facts, generation)
+    storage.delete(path)
+    storage.add(path, write(program).encode() + b"\n")
+
+
+def stored_program(storage: Storage, facts: Checkpoint) -> Program | None:
+    """That of the generation that counts; None if a version wrote it that kept none."""
+    text = storage.read(program_file(facts, facts.generation))
+    return None if text is None else read(text.decode())

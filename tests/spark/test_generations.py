@@ -1,0 +1,158 @@
+"""A script that changes goes on with its checkpoint: stages that stay keep their state, sources their place, outputs their rows."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+from case_driver import FIRST_WRITTEN, read_sink, write_file
+
+from headrace.errors import StateError
+from headrace.oracle.rows import canonical_row, from_micros
+from headrace.plan.schema import Schema
+from headrace.plan.time import SECOND
+from headrace.spark.generations.evolve import Evolution
+from headrace.spark.generations.same import same_stages
+from headrace.spark.run import Run, start_run
+from headrace.sql import parse_script
+from headrace.testing.conformance import Run as LocalRun
+from headrace.testing.conformance import drive
+from headrace.testing.disorder import disordered
+from headrace.testing.engine import Batch
+from headrace.testing.local import local_engine
+
+FILES = 10
+SCHEMA = Schema.of(id="INT", card="STRING", amount="DOUBLE", at="TIMESTAMP")
+EVOLUTION = Evolution(same_stages)
+COLUMNS = "(id INT, card STRING, amount DOUBLE, at TIMESTAMP)"
+STREAMS = {
+    "p": "CREATE STREAM p {columns} SOURCE FILE('{root}/p', 'parquet') TIMESTAMP BY at DELAY 2 SECONDS;",
+    "r": "CREATE STREAM r {columns} SOURCE FILE('{root}/r', 'csv') TIMESTAMP BY at DELAY 2 SECONDS;",
+    "t": "CREATE STREAM t {columns} SOURCE FILE('{root}/t', 'parquet') TIMESTAMP BY at DELAY 2 SECONDS;",
+    "c": "CREATE STREAM c AS SELECT id, card, COUNT(*) AS n FROM t [RANGE 20 SECONDS] GROUP BY card;",
+}
+QUERIES = {
+    "sums": "SELECT id, card, SUM(amount) AS s, MIN(amount) AS lo FROM p [RANGE 15 SECONDS] GROUP BY card EMIT FINAL",
+    "changes": "SELECT id, card, COUNT(DISTINCT amount) AS d FROM p [RANGE 1 MINUTE] GROUP BY card EMIT CHANGES",
+    "order": "SELECT id, SUM(amount) AS s FROM p [ROWS 5] EMIT FINAL IN ORDER",
+    "pairs": "SELECT a.id AS x, b.id AS y FROM p [RANGE 3 SECONDS] a JOIN p [RANGE 3 SECONDS] b ON a.card = b.card EMIT FINAL",
+    "others": "SELECT id, card, COUNT(*) AS n FROM r [RANGE 1 MINUTE] GROUP BY card EMIT FINAL",
+    "cascade": "SELECT n, COUNT(*) AS m FROM c [SIZE 10 SECONDS] GROUP BY n EMIT FINAL",
+}
+READS = {"others": ("r",), "cascade": ("t", "c")}
+MAIN = ("sums", "changes", "order", "pairs")
+
+
+def script_of(root: Path, *names: str, endings: dict[str, str] | None = None):
+    streams = dict.fromkeys(s for name in names for s in READS.get(name, ("p",)))
+    texts = [STREAMS[s].format(root=root, columns=COLUMNS) for s in streams]
+    texts += [f"{QUERIES[name]} INTO FILE('{root}/{name}{(endings or {}).get(name, '/')}');" for name in names]
+    return parse_script("\n".join(texts))
+
+
+def batches_of(name: str) -> list[Batch]:
+    """What comes of a stream, file by file: disordered, but nothing is late."""
+    rng = Random(name)
+    events = [
+        (i * SECOND, (i, rng.choice("abc"), rng.choice((0.1, 0.2, 1e16, -1e16, None)), from_micros(i * SECOND)))
+        for i in range(FILES * 6)
+    ]
+    return disordered(name, events, seed=3, share=0.4, up_to=2 * SECOND, beyond=0, batches=FILES)
+
+
+class Input:
+    """Files of three streams, written one by one."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.next = root, 0
+        for name in "prt":
+            (root / name).mkdir(parents=True, exist_ok=True)
+
+    def write(self, count: int) -> None:
+        for name, ending in (("p", "parquet"), ("r", "csv"), ("t", "parquet")):
+            for number, batch in list(enumerate(batches_of(name)))[self.next : self.next + count]:
+                rows = [arrival.values for arrival in batch.rows[name]]
+                write_file(self.root / name / f"{number:04d}.{ending}", SCHEMA, rows, FIRST_WRITTEN + number)
+        self.next += count
+
+
+def go_on(spark, root: Path, *names: str, **more) -> Run:
+    """Run a script over all that is there, and stop."""
+    how = {"follow": True, "buckets": 2, "options": {"maxFilesPerTrigger": "1"}, "evolution": EVOLUTION} | more
+    run = start_run(spark, script_of(root, *names), {}, checkpoint=str(root / "state"), **how)
+    try:
+        run.query.processAllAvailable()
+    finally:
+        run.stop()
+    assert run.error is None
+    return run
+
+
+def finish(spark, root: Path, *names: str) -> None:
+    """Run a script to the end of its input."""
+    start_run(
+        spark, script_of(root, *names), {}, checkpoint=str(root / "state"), evolution=EVOLUTION,
+        options={"maxFilesPerTrigger": "1"},
+    ).wait(240)  # fmt: skip
+
+
+def check(root: Path, *names: str) -> None:
+    """The outputs hold what the runtime gives in one go."""
+    for name in names:
+        script = script_of(root, name)
+        (stream, *_) = READS.get(name, ("p",))
+        outputs = drive(local_engine(script, 2, None), LocalRun(script, tuple(batches_of(stream)), {}))
+        query = script.queries[0]
+        want = [(c.sign, canonical_row(c.row, query.node.schema)) for output in outputs for c in output[query.name]]
+        got = [(row[0] == "+" or -1, row[1:]) if query.emit.early else (1, row) for row in read_sink(root / name)]
+        have = [(sign, canonical_row(row, query.node.schema)) for sign, row in got]
+        assert have == want if query.emit.ordered else net(have) == net(want), name
+
+
+def net(changes: list[tuple[int, tuple]]) -> Counter[tuple]:
+    total: Counter[tuple] = Counter()
+    for sign, row in changes:
+        total[row] += sign
+    assert min(total.values()) >= 0
+    return +total
+
+
+def facts(root: Path) -> dict:
+    return json.loads((root / "state" / "headrace.json").read_text())
+
+
+def test_queries_come_and_go(spark, tmp_path):
+    given = Input(tmp_path)
+    given.write(3)
+    go_on(spark, tmp_path, *MAIN)
+    assert (tmp_path / "state" / "program.0").exists()
+    given.write(1)
+    go_on(spark, tmp_path, *MAIN, "others")
+    assert (facts(tmp_path)["generation"], facts(tmp_path)["first_batch"]) == (1, 2)
+    given.write(2)
+    go_on(spark, tmp_path, "others", "pairs", "order", "sums", "changes", "cascade")  # one more level, stages in another order
+    given.write(1)
+    go_on(spark, tmp_path, "others", *MAIN)  # one level less
+    assert facts(tmp_path)["generation"] == 3
+    there = sorted(p.name for p in (tmp_path / "state").iterdir() if p.name not in ("control", "spool"))
+    assert there == ["headrace.json", "headrace.lock", "program.3", "spark.3"]
+    given.write(3)
+    finish(spark, tmp_path, *MAIN, "others")
+    check(tmp_path, *MAIN, "others")
+
+
+def test_without_an_evolution_a_changed_script_is_refused(spark, tmp_path):
+    Input(tmp_path).write(1)
+    go_on(spark, tmp_path, "sums")
+    before = facts(tmp_path)
+    with pytest.raises(StateError, match="belongs to another script"):
+        go_on(spark, tmp_path, "sums", "order", evolution=None)
+    with pytest.raises(StateError, match="has 2 buckets"):
+        go_on(spark, tmp_path, "sums", buckets=3, evolution=None)
+    with pytest.raises(StateError, match="cannot be cut into 3"):
+        go_on(spark, tmp_path, "sums", buckets=3)
+    assert facts(tmp_path) == before
+    go_on(spark, tmp_path, "sums", buckets=None)
