@@ -1,8 +1,9 @@
-"""A script that changes goes on with its checkpoint: stages that stay keep their state, sources their place, outputs their rows."""
+"""A script that changes goes on with its checkpoint: stages keep their state, sources their place, outputs their rows."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -14,9 +15,12 @@ from headrace.errors import StateError
 from headrace.oracle.rows import canonical_row, from_micros
 from headrace.plan.schema import Schema
 from headrace.plan.time import SECOND
+from headrace.spark.generations import evolve, offsets
 from headrace.spark.generations.evolve import Evolution
 from headrace.spark.generations.same import same_stages
 from headrace.spark.run import Run, start_run
+from headrace.spark.storage.checkpoint import Checkpoint
+from headrace.spark.storage.storage import LocalStorage
 from headrace.sql import parse_script
 from headrace.testing.conformance import Run as LocalRun
 from headrace.testing.conformance import drive
@@ -24,13 +28,13 @@ from headrace.testing.disorder import disordered
 from headrace.testing.engine import Batch
 from headrace.testing.local import local_engine
 
-FILES = 10
+FILES = 8
 SCHEMA = Schema.of(id="INT", card="STRING", amount="DOUBLE", at="TIMESTAMP")
 EVOLUTION = Evolution(same_stages)
 COLUMNS = "(id INT, card STRING, amount DOUBLE, at TIMESTAMP)"
 STREAMS = {
     "p": "CREATE STREAM p {columns} SOURCE FILE('{root}/p', 'parquet') TIMESTAMP BY at DELAY 2 SECONDS;",
-    "r": "CREATE STREAM r {columns} SOURCE FILE('{root}/r', 'csv') TIMESTAMP BY at DELAY 2 SECONDS;",
+    "r": "CREATE STREAM r {columns} SOURCE FILE('{root}/r', 'csv') TIMESTAMP BY at DELAY 1 MINUTE;",
     "t": "CREATE STREAM t {columns} SOURCE FILE('{root}/t', 'parquet') TIMESTAMP BY at DELAY 2 SECONDS;",
     "c": "CREATE STREAM c AS SELECT id, card, COUNT(*) AS n FROM t [RANGE 20 SECONDS] GROUP BY card;",
 }
@@ -126,22 +130,101 @@ def facts(root: Path) -> dict:
 
 def test_queries_come_and_go(spark, tmp_path):
     given = Input(tmp_path)
-    given.write(3)
+    given.write(2)
     go_on(spark, tmp_path, *MAIN)
     assert (tmp_path / "state" / "program.0").exists()
-    given.write(1)
-    go_on(spark, tmp_path, *MAIN, "others")
-    assert (facts(tmp_path)["generation"], facts(tmp_path)["first_batch"]) == (1, 2)
     given.write(2)
-    go_on(spark, tmp_path, "others", "pairs", "order", "sums", "changes", "cascade")  # one more level, stages in another order
-    given.write(1)
-    go_on(spark, tmp_path, "others", *MAIN)  # one level less
-    assert facts(tmp_path)["generation"] == 3
-    there = sorted(p.name for p in (tmp_path / "state").iterdir() if p.name not in ("control", "spool"))
-    assert there == ["headrace.json", "headrace.lock", "program.3", "spark.3"]
-    given.write(3)
-    finish(spark, tmp_path, *MAIN, "others")
+    go_on(spark, tmp_path, "others", "pairs", "order", "cascade", "sums", "changes")  # one more level, stages in another order
+    assert (facts(tmp_path)["generation"], facts(tmp_path)["first_batch"]) == (1, 1)
+    given.write(FILES - 4)
+    finish(spark, tmp_path, *MAIN, "others")  # one level less
+    assert facts(tmp_path)["generation"] == 2
+    assert made(tmp_path) == ["program.2", "spark.2"]
     check(tmp_path, *MAIN, "others")
+
+
+def made(root: Path) -> list[str]:
+    """What generations have left under the checkpoint."""
+    return sorted(p.name for p in (root / "state").iterdir() if p.name.startswith(("spark", "program", "handover")))
+
+
+class Death(BaseException):
+    """Nothing more happens, as if all processes had been killed."""
+
+
+def die(*_: object, **__: object) -> None:
+    raise Death
+
+
+def after(inner, *then):
+    """A function that dies after it has done its work, and more."""
+
+    def outer(*args, **kwargs):
+        inner(*args, **kwargs)
+        for deed in then:
+            deed()
+        raise Death
+
+    return outer
+
+
+def before_the_switch(root: Path):
+    """Moments at which a change can be killed, in their order: what dies there."""
+    new = root / "state" / "spark.1"
+    uncommitted = lambda: (new / "commits" / "0").unlink()  # noqa: E731
+    yield "program written", evolve, "store_program", after(evolve.store_program)
+    yield "facts to be written", Checkpoint, "store", die
+    yield "cells being written", evolve, "run_handover", after(lambda *a, **k: shutil.rmtree(root / "state" / "handover.1"))
+    yield "cells written", evolve, "run_handover", die
+    yield "batch begun", evolve, "run_handover", after(evolve.run_handover, uncommitted)
+    yield "batch done", evolve, "carry_over", die
+    yield "sources carried over", offsets, "_copy", after(offsets._copy)
+    yield "offsets to be written", LocalStorage, "add", dying_at(LocalStorage.add, "offsets")
+    yield "offsets written", evolve, "store_program", die
+
+
+def dying_at(inner, word: str):
+    def add(self, path, data):
+        if word in path:
+            raise Death
+        inner(self, path, data)
+
+    return add
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {str(p): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_whenever_it_is_killed_one_generation_counts(spark, tmp_path, monkeypatch):
+    given = Input(tmp_path)
+    given.write(3)
+    go_on(spark, tmp_path, *MAIN)
+    # Its last batch was published, and not committed: it is planned anew, with more in it, and replaces what was published.
+    spark_folder = tmp_path / "state" / "spark"
+    (spark_folder / "commits" / "2").unlink()
+    given.write(1)
+    before, published = tree(spark_folder), tree(tmp_path / "sums")
+    for moment, owner, name, deed in before_the_switch(tmp_path):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, deed)
+            with pytest.raises(Death):
+                go_on(spark, tmp_path, *MAIN, "cascade")
+        assert facts(tmp_path)["generation"] == 0, moment
+        assert (tree(spark_folder), tree(tmp_path / "sums")) == (before, published), moment
+    go_on(spark, tmp_path, *MAIN)  # the old script goes on as if nothing had been
+    assert made(tmp_path) == ["program.0", "spark"]
+    given.write(1)
+    (spark_folder / "commits" / "3").unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "store", after(Checkpoint.store, lambda: shutil.rmtree(spark_folder / "offsets")))
+        with pytest.raises(Death):
+            go_on(spark, tmp_path, *MAIN, "cascade")
+    assert facts(tmp_path)["generation"] == 1
+    given.write(FILES - 5)
+    finish(spark, tmp_path, *MAIN, "cascade")
+    assert made(tmp_path) == ["program.1", "spark.1"]
+    check(tmp_path, *MAIN, "cascade")
 
 
 def test_without_an_evolution_a_changed_script_is_refused(spark, tmp_path):

@@ -22,7 +22,7 @@ from headrace.runs.losses import too_many
 from headrace.spark.borrowed import PARTITIONS, activate, partitions_for, settings
 from headrace.spark.exchange.control import control_frame, only_time_passed, say
 from headrace.spark.failures import Places, explain_failure, explained
-from headrace.spark.generations.evolve import Evolution, open_generation
+from headrace.spark.generations.evolve import Evolution, open_generation, tried_before
 from headrace.spark.generations.handover import EVOLVES
 from headrace.spark.jvm.scratch import Scratch
 from headrace.spark.plan import Labels, finish_all, has_op, output_frame
@@ -224,7 +224,8 @@ class Run:
             options = {"targets": as_option(self.targets), "checkpoint": self.path, "token": self._lock.token}
             return writer.format("headrace").options(**options, first=str(self.facts.first_batch))
         first = self.facts.first_batch
-        self._batches = Batches(self.spark, self.targets, self.path, self.storage, self._lock.token, first)
+        anew = tried_before(self.storage, self.facts)
+        self._batches = Batches(self.spark, self.targets, self.path, self.storage, self._lock.token, first, anew)
         return writer.foreachBatch(self._batches)
 
     def _watch(self) -> None:

@@ -108,6 +108,12 @@ def hand_over(
     carry_over(storage, facts.spark, batch, was, new.spark, now)
 
 
+def tried_before(storage: Storage, facts: Checkpoint) -> int | None:
+    """The number under which the generation before may have published a batch that this one has to plan anew, if it has not."""
+    planned = max((int(name) for name in storage.names(join(facts.spark, "offsets")) if name.isdigit()), default=-1)
+    return facts.first_batch + planned + 1 if facts.generation > 0 and planned <= 0 else None
+
+
 def sweep(storage: Storage, facts: Checkpoint) -> None:
     """Remove what is not of the generation that counts: of one before it, or of one that was never finished."""
     for name in storage.names(facts.path):

@@ -45,13 +45,19 @@ class Batches:
     """Called with every batch, in the driver."""
 
     def __init__(
-        self, spark: SparkSession, targets: list[Target], checkpoint: str, storage: Storage, token: str, first: int = 0
-    ) -> None:
-        """For these outputs, as long as the run has the lock of its checkpoint; what Spark calls batch 0 is number `first`."""
+        self, spark: SparkSession, targets: list[Target], checkpoint: str, storage: Storage, token: str, first: int = 0,
+        anew: int | None = None,
+    ) -> None:  # fmt: skip
+        """For these outputs, as long as the run has the lock of its checkpoint; what Spark calls batch 0 is number `first`.
+
+        What was published from batch `anew` on goes: another program tried it, and this one's rows may be others.
+        """
         self.targets, self.shown, self.first = targets, deque[Event](), first
         self._checkpoint, self._storage, self._token = checkpoint, storage, token
         for target in targets:
             if not target.shown and not is_local(target.path):
+                if anew is not None:
+                    Listed(spark, target).withdraw(anew)
                 Listed(spark, target).sweep()
 
     def __call__(self, batch: DataFrame, spark_number: int) -> None:
@@ -144,6 +150,14 @@ class Listed:
     def files(self) -> list[str]:
         """All files that count, in the order of batches."""
         return [self._jvm.org.apache.hadoop.fs.Path(self._jvm.java.net.URI(f.path())).toString() for f in self._log.allFiles()]
+
+    def withdraw(self, batch: int) -> None:
+        """Have no batch count from this one on. Spark keeps what was before a batch that it put together with those before."""
+        storage, folder = storage_of(self.folder, self._spark), join(self.folder, LOG)
+        for name in storage.names(folder):
+            number = name.split(".")[0]
+            if number.isdigit() and int(number) >= batch:
+                storage.delete(join(folder, name))
 
     def sweep(self) -> None:
         """Remove what tries that were killed have left."""
