@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import os
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -18,6 +19,8 @@ import shaky
 
 from headrace.errors import HeadraceError, InUseError, OutputError
 from headrace.runs.events import RowsEvent
+from headrace.spark.generations.evolve import Evolution
+from headrace.spark.generations.same import same_stages
 from headrace.spark.run import start_run
 from headrace.spark.sinks.batches import published
 from headrace.spark.storage.lock import Lock, holder_of
@@ -179,3 +182,36 @@ def test_spools_lie_there_too(spark, system, tmp_path):
     start_run(spark, parse_script(text), {}, checkpoint=f"shaky://{tmp_path}/state", buckets=2).wait(240)
     assert spark.read.parquet(f"shaky://{tmp_path}/out").count() == 300
     assert len(list((tmp_path / "state" / "spool" / "ticks").glob("*.parquet"))) == 1
+
+
+def test_whenever_a_change_of_the_script_dies_one_generation_counts(spark, system, tmp_path):
+    write_input(tmp_path)
+    rng, deaths = Random(int(os.environ.get("HEADRACE_SEED", "0"))), 0
+    more = "SELECT id, SUM(id) AS s FROM p [ROWS 2] EMIT FINAL INTO FILE('shaky://{0}/rows/');"
+    how = {"checkpoint": f"shaky://{tmp_path}/state", "buckets": 2, "options": {"maxFilesPerTrigger": "1"}}
+    run = start_run(spark, parse_script(SCRIPT.format(tmp_path)), {}, **how)
+    while len(list((tmp_path / "state/spark/commits").glob("[0-9]*"))) < 3 and run.error is None:
+        time.sleep(0.05)
+    run.stop()
+    assert run.error is None
+    # The last batch was published, and not committed: the next generation plans it anew, and withdraws what is listed.
+    max((tmp_path / "state/spark/commits").glob("[0-9]*"), key=lambda p: int(p.name)).unlink()
+    script = parse_script((SCRIPT + more).format(tmp_path))
+    changes = None
+    while changes is None:
+        before = system.changes()
+        if deaths < DEATHS // 2:
+            system.dieAfter(4 + 25 * deaths + rng.randrange(25))  # about 120 changes make a generation
+        try:
+            start_run(spark, script, {}, evolution=Evolution(same_stages), **how).stop()
+            changes = system.changes() - before
+        except HeadraceError:
+            assert system.isDead()
+            deaths += 1
+        changes = None if system.isDead() else changes
+        system.revive()
+    print(f"{deaths} deaths, then {changes} changes")
+    assert deaths == DEATHS // 2
+    start_run(spark, script, {}, **how).wait(240)
+    assert not (tmp_path / "state/spark").exists()
+    check(spark, tmp_path)
