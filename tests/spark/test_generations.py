@@ -140,6 +140,7 @@ def test_queries_come_and_go(spark, tmp_path):
     finish(spark, tmp_path, *MAIN, "others")  # one level less
     assert facts(tmp_path)["generation"] == 2
     assert made(tmp_path) == ["program.2", "spark.2"]
+    assert not (tmp_path / "state" / "spool" / "t").exists(), "nobody reads it any more"
     check(tmp_path, *MAIN, "others")
 
 

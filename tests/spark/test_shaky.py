@@ -22,7 +22,8 @@ from headrace.runs.events import RowsEvent
 from headrace.spark.generations.evolve import Evolution
 from headrace.spark.generations.same import same_stages
 from headrace.spark.run import start_run
-from headrace.spark.sinks.batches import published
+from headrace.spark.sinks.batches import Listed, published
+from headrace.spark.sinks.sink import Target
 from headrace.spark.storage.lock import Lock, holder_of
 from headrace.spark.storage.storage import storage_of, write_facts
 from headrace.sql import parse_script
@@ -215,3 +216,14 @@ def test_whenever_a_change_of_the_script_dies_one_generation_counts(spark, syste
     start_run(spark, script, {}, **how).wait(240)
     assert not (tmp_path / "state/spark").exists()
     check(spark, tmp_path)
+
+
+@pytest.mark.parametrize("number", [3, 1234, 1239, 1240])
+def test_an_output_that_comes_late_lists_what_it_has(spark, system, tmp_path, number):
+    target = Target(0, f"shaky://{tmp_path}/out", "parquet", ("x",), (0,), False, False)
+    for batch in range(number, number + 12):
+        Listed(spark, target).add(spark.createDataFrame([(0, 1, batch)], "q INT, sign TINYINT, o0 INT"), batch, 1)
+    assert sorted(r.x for r in spark.read.parquet(target.path).collect()) == list(range(number, number + 12))
+    assert len(list((tmp_path / "out" / "_spark_metadata").glob("[0-9]*"))) < 25
+    Listed(spark, target).withdraw(number + 11)
+    assert len(published(spark, target.path)) == 11

@@ -41,6 +41,7 @@ class Program:
     feeds: tuple[tuple[str, str], ...] = ()  # name -> what it is, in words that mean the same in every script
     queries: tuple[tuple[str, Emit], ...] = ()  # those that sinks wait for, in order
     sources: tuple[str, ...] = ()  # what Spark reads, in order
+    spools: tuple[str, ...] = ()  # the streams whose rows these are, which may be fewer: one can be read by time and by arrival
 
 
 @cache

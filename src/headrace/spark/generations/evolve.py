@@ -64,7 +64,7 @@ def open_generation(
         if evolution is None or was is None or facts.ended:
             raise another_script(path) if facts.script != identity(lowered) else _other_buckets(facts)
         return evolve(spark, facts, was, lowered, buckets or facts.buckets, evolution, storage, named=named)
-    sweep(storage, facts)
+    sweep(storage, facts, program_of(lowered, facts.buckets))
     if stored_program(storage, facts) is None:
         store_program(storage, facts, facts.generation, program_of(lowered, facts.buckets))
     return facts
@@ -81,7 +81,7 @@ def evolve(
     """Make the next generation of a checkpoint. Killed at any moment, there is one that counts: the old one or the new."""
     now = program_of(lowered, buckets)
     takes = evolution.takes(was, now)
-    sweep(storage, facts)
+    sweep(storage, facts, was)
     last, number = last_committed(storage, facts.spark), facts.generation + 1
     kept = tuple(s for s in lowered.streams if s.name in was.sources)
     sizes = {path: facts.sizes[path] for path in files_of(kept) if path in facts.sizes}
@@ -91,7 +91,7 @@ def evolve(
         hand_over(spark, facts, was, new, now, lowered, takes, storage, batch=last, named=named)
     store_program(storage, facts, number, now)
     new.store(storage)
-    sweep(storage, new)
+    sweep(storage, new, now)
     return new
 
 
@@ -114,9 +114,16 @@ def tried_before(storage: Storage, facts: Checkpoint) -> int | None:
     return facts.first_batch + planned + 1 if facts.generation > 0 and planned <= 0 else None
 
 
-def sweep(storage: Storage, facts: Checkpoint) -> None:
-    """Remove what is not of the generation that counts: of one before it, or of one that was never finished."""
+def sweep(storage: Storage, facts: Checkpoint, program: Program) -> None:
+    """Remove what is not of the generation that counts: of one before it, or of one that was never finished.
+
+    A stream that is gone begins anew if it comes back, so what was spooled of it goes too.
+    """
     for name in storage.names(facts.path):
         made = MADE.fullmatch(name)
         if made is not None and (made[1] == "handover" or int(made[2] or 0) != facts.generation):
             storage.delete(join(facts.path, name))
+    spools = join(facts.path, "spool")
+    for name in storage.names(spools) if facts.generation > 0 else ():
+        if name not in program.spools:
+            storage.delete(join(spools, name))

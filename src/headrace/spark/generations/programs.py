@@ -19,7 +19,9 @@ def program_of(lowered: Lowered, buckets: int) -> Program:
     queries = tuple((f.query.name, f.query.emit) for f in lowered.finishes)
     streams = tuple(s.name for s in lowered.streams if not s.static)
     ticks = any(s.idle is not None or s.end_after is not None for s in lowered.streams)
-    return Program(lowered.stages, buckets, feeds, queries, (*streams, CONTROL_SOURCE, *((TICK_SOURCE,) if ticks else ())))
+    sources = (*streams, CONTROL_SOURCE, *((TICK_SOURCE,) if ticks else ()))
+    spools = tuple(dict.fromkeys(s.rows_of for s in lowered.streams))
+    return Program(lowered.stages, buckets, feeds, queries, sources, spools)
 
 
 def program_file(facts: Checkpoint, generation: int) -> str:

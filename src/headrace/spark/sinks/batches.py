@@ -121,12 +121,26 @@ class Listed:
         """Write the rows of a batch, then list their files; neither if it is listed already."""
         latest = self._log.getLatestBatchId()
         last = int(latest.get()) if latest.isDefined() else -1
+        if last < 0:
+            last = self._begin(number)
         for missed in range(last + 1, number):  # the log has no gaps; a directory that was emptied begins with some
             self._log.add(missed, self._nothing())
         if rows == 0:
             self._log.add(number, self._nothing())
         elif number > last:
             self._sink().addBatch(number, shaped(batch, self._target)._jdf)
+
+    def _begin(self, number: int) -> int:
+        """An output that comes late has nothing of all batches up to one at which Spark puts those before together: which it is.
+
+        Spark tells by the number of such a batch how many it puts together, so it is one that it would have chosen itself.
+        """
+        every = int(self._spark.conf.get("spark.sql.streaming.fileSink.log.compactInterval") or 10)
+        last = number // every * every - 1
+        if last >= every:
+            storage_of(self.folder, self._spark).add(join(self.folder, LOG, f"{last}.compact"), b"v1")
+            return last
+        return -1
 
     def _nothing(self) -> Any:
         gateway = self._spark.sparkContext._gateway
