@@ -49,8 +49,9 @@ class FakeEngine(ModuleType):
         self.handle = FakeHandle([])
         self.calls = []
 
-    def start_script(self, script, checkpoint, follow, verbose, options=None, overwrite=False, max_rejected=None):
+    def start_script(self, script, checkpoint, follow, verbose, options=None, overwrite=False, max_rejected=None, buckets=None):
         self.calls.append((script, checkpoint, follow, verbose))
+        self.buckets = buckets
         if isinstance(self.handle, Exception):
             raise self.handle
         return self.handle

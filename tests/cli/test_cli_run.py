@@ -133,6 +133,14 @@ def test_time_is_written_as_an_instant(fake, engine, headrace):
     assert headrace("run", "x.cql").stdout == '{"at": "2026-03-02T12:00:01Z"}\n'
 
 
+def test_buckets_are_handed_on(engine, headrace):
+    headrace("run", "x.cql")
+    assert engine.buckets is None
+    headrace("run", "x.cql", "--buckets", 5)
+    assert engine.buckets == 5
+    assert headrace("run", "x.cql", "--buckets", 0).exit_code == 2
+
+
 PLAYED_BACK = """
 import sys, time, types
 import pyarrow as pa

@@ -24,6 +24,7 @@ from headrace.spark.sources.prepare import TIME
 from headrace.spark.sources.rejects import Words
 from headrace.spark.storage.checkpoint import Checkpoint
 from headrace.spark.storage.storage import LOCAL
+from headrace.state.codec import FORMAT
 
 
 class FakeSpark:
@@ -115,6 +116,10 @@ def stream_of(path: Path, format: str) -> Stream:
     return Stream("p", FileSource(str(path), format), Schema.of(id="INT"))
 
 
+def facts_of(root: Path, sizes: dict[str, int] | None = None) -> Checkpoint:
+    return Checkpoint(str(root / "state"), FORMAT, "", 1, sizes=sizes or {})
+
+
 def test_what_cannot_be_followed_is_watched(tmp_path, monkeypatch):
     monkeypatch.setattr("headrace.spark.sources.following.WATCH_S", 0.02)
     said: list[str] = []
@@ -122,7 +127,7 @@ def test_what_cannot_be_followed_is_watched(tmp_path, monkeypatch):
     stream, file = stream_of(tmp_path / "in", "parquet"), tmp_path / "in" / "a.parquet"
     file.parent.mkdir()
     file.write_bytes(b"12345")
-    source, watch = followed(stream, stream.source, str(tmp_path / "state"), LOCAL, {str(file): 4}, follow=True)
+    source, watch = followed(stream, stream.source, facts_of(tmp_path, {str(file): 4}), LOCAL, follow=True)
     assert source == stream.source
     deadline = time.monotonic() + 30
     while not said and time.monotonic() < deadline:
@@ -133,15 +138,15 @@ def test_what_cannot_be_followed_is_watched(tmp_path, monkeypatch):
     )
     assert len(said) == 1
     said.clear()
-    assert followed(stream, stream.source, str(tmp_path / "state"), LOCAL, {}, follow=False) == (stream.source, None)
+    assert followed(stream, stream.source, facts_of(tmp_path), LOCAL, follow=False) == (stream.source, None)
     away = stream_of("s3a://bucket/in", "csv")
-    assert followed(away, away.source, str(tmp_path / "state"), LOCAL, {}, follow=True) == (away.source, None)
+    assert followed(away, away.source, facts_of(tmp_path), LOCAL, follow=True) == (away.source, None)
     assert "files in another file system are read whole" in said.pop()
     text = stream_of(tmp_path / "in", "csv")
     offsets = tmp_path / "state" / "spark" / "offsets"
     offsets.mkdir(parents=True)
     (offsets / "0").write_text("v1")
-    source, watch = followed(text, text.source, str(tmp_path / "state"), LOCAL, {}, follow=True)
+    source, watch = followed(text, text.source, facts_of(tmp_path), LOCAL, follow=True)
     watch.stop()
     assert source == text.source
     assert "this checkpoint was begun without --follow" in said.pop()
@@ -151,10 +156,10 @@ def test_a_stream_that_was_followed_is_followed_to_the_end(tmp_path):
     log = tmp_path / "log.csv"
     log.write_text("id\n1\n2")
     stream = stream_of(log, "csv")
-    source, spool = followed(stream, stream.source, str(tmp_path / "state"), LOCAL, {}, follow=True)
+    source, spool = followed(stream, stream.source, facts_of(tmp_path), LOCAL, follow=True)
     spool.stop()
     assert source == FileSource(str(tmp_path / "state/spool/p"), "csv", spooled=True)
-    source, spool = followed(stream, stream.source, str(tmp_path / "state"), LOCAL, {}, follow=False)
+    source, spool = followed(stream, stream.source, facts_of(tmp_path), LOCAL, follow=False)
     spool.wait()
     texts = [p.read_text() for p in sorted((tmp_path / "state/spool/p").iterdir()) if p.name[0] not in "._"]
     assert "".join(text.removeprefix("id\n") for text in texts) == "1\n2\n"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import os
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -19,7 +20,8 @@ import shaky
 from headrace.errors import HeadraceError, InUseError, OutputError
 from headrace.runs.events import RowsEvent
 from headrace.spark.run import start_run
-from headrace.spark.sinks.batches import published
+from headrace.spark.sinks.batches import Listed, published
+from headrace.spark.sinks.sink import Target
 from headrace.spark.storage.lock import Lock, holder_of
 from headrace.spark.storage.storage import storage_of, write_facts
 from headrace.sql import parse_script
@@ -179,3 +181,51 @@ def test_spools_lie_there_too(spark, system, tmp_path):
     start_run(spark, parse_script(text), {}, checkpoint=f"shaky://{tmp_path}/state", buckets=2).wait(240)
     assert spark.read.parquet(f"shaky://{tmp_path}/out").count() == 300
     assert len(list((tmp_path / "state" / "spool" / "ticks").glob("*.parquet"))) == 1
+
+
+def test_whenever_a_change_of_the_script_dies_one_generation_counts(spark, system, tmp_path):
+    write_input(tmp_path)
+    rng, deaths = Random(int(os.environ.get("HEADRACE_SEED", "0"))), 0
+    more = "SELECT id, SUM(id) AS s FROM p [ROWS 2] EMIT FINAL INTO FILE('shaky://{0}/rows/');"
+    how = {"checkpoint": f"shaky://{tmp_path}/state", "buckets": 2, "options": {"maxFilesPerTrigger": "1"}}
+    run = start_run(spark, parse_script(SCRIPT.format(tmp_path)), {}, **how)
+    while len(list((tmp_path / "state/spark/commits").glob("[0-9]*"))) < 3 and run.error is None:
+        time.sleep(0.05)
+    run.stop()
+    assert run.error is None
+    # The last batch was published, and not committed: the next generation plans it anew, and withdraws what is listed.
+    max((tmp_path / "state/spark/commits").glob("[0-9]*"), key=lambda p: int(p.name)).unlink()
+    script = parse_script((SCRIPT + more).format(tmp_path))
+    changes = None
+    while changes is None:
+        before = system.changes()
+        if deaths < DEATHS // 2:
+            system.dieAfter(4 + 25 * deaths + rng.randrange(25))  # about 120 changes make a generation
+        try:
+            start_run(spark, script, {}, **how).stop()
+            changes = system.changes() - before
+        except HeadraceError:
+            assert system.isDead()
+            deaths += 1
+        changes = None if system.isDead() else changes
+        system.revive()
+    print(f"{deaths} deaths, then {changes} changes")
+    assert deaths == DEATHS // 2
+    start_run(spark, script, {}, **how).wait(240)
+    assert not (tmp_path / "state/spark").exists()
+    check(spark, tmp_path)
+
+
+@pytest.mark.parametrize("number", [3, 1238, 1239, 1240])
+def test_an_output_that_comes_late_lists_what_it_has(spark, system, tmp_path, number):
+    target = Target(0, f"shaky://{tmp_path}/out", "parquet", ("x",), (0,), False, False)
+    for batch in range(number, number + 12):
+        Listed(spark, target).add(spark.createDataFrame([(0, 1, batch)], "q INT, sign TINYINT, o0 INT"), batch, 1)
+    assert listed(spark, target.path) == list(range(number, number + 12))
+    assert len(list((tmp_path / "out" / "_spark_metadata").glob("[0-9]*"))) < 25
+    Listed(spark, target).withdraw(number + 11)
+    assert listed(spark, target.path) == list(range(number, number + 11)), "also if that was the one that had all before it"
+
+
+def listed(spark, path: str) -> list[int]:
+    return sorted(r.x for r in spark.read.parquet(path).collect())

@@ -61,6 +61,9 @@ def explain(
             help="How it behaves under a profile; several, or `all`, to see how they differ.",
         ),
     ] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option("--checkpoint", "-c", metavar="DIR", help="What becomes of the state that is kept there.")
+    ] = None,
     verbose: Verbose = False,
 ) -> None:
     """Show how a script will run: the plan, what each rule did to it, the stages, and the operators with their shared parts.
@@ -71,10 +74,15 @@ def explain(
     Profiles are headrace (the default), flink, oracle-cep, coral8, stream,
     streambase and spark. [bold]headrace compare[/] runs a script under several.
 
+    With --checkpoint, say beforehand what a run would do with the state in a
+    directory: which queries go on, which begin and whether they are complete,
+    what goes, and what would be refused. Nothing is changed.
+
     [bold]Examples[/]
       headrace explain examples/fraud.cql
       headrace explain script.cql --profile flink,oracle-cep
       headrace explain script.cql --profile all
+      headrace explain script.cql --checkpoint out/state
     """
     with reported(verbose):
         if profile:
@@ -84,6 +92,11 @@ def explain(
             out().print(Text(explain_profiles(*read(script), names)))
             return
         plan = load(script)
+        if checkpoint is not None:
+            from headrace.spark.generations.foreseen import foreseen
+
+            out().print(Text("\n".join(foreseen(plan, checkpoint))))
+            return
         from headrace.stages.explain import explain_script
 
         out().print(Text(explain_script(plan)))

@@ -40,6 +40,20 @@ class Comparison:
     lacking: dict[str, tuple[str, ...]]  # of added queries, what no state has
     refused: dict[str, str]  # of queries that cannot go on as they are, why
 
+    def lines(self) -> list[str]:
+        """In words, line by line: what stays, goes, begins, and what is in the way."""
+        out = [f"{q}: goes on" + (f" (it was {was})" if was != q else "") for q, was in self.continued.items() if q[0] != "#"]
+        for query in self.added:
+            if query in self.refused:
+                out.append(f"{query}: refused: {self.refused[query]}")
+            elif query in self.lacking:
+                out.append(
+                    f"{query}: refused, unless it begins with nothing (--from-now): needs {'; '.join(self.lacking[query])}"
+                )
+            else:
+                out.append(f"{query}: begins, complete: what it needs is there, or is made of the rows that are")
+        return out + [f"{query}: its state goes" for query in self.removed]
+
     def refuse(self, apart: frozenset[str] = frozenset()) -> None:
         """Say what is in the way, before anything has changed; `apart` are queries that begin with nothing."""
         lacking = {query: what for query, what in self.lacking.items() if query not in apart}
@@ -48,7 +62,7 @@ class Comparison:
         for query, what in lacking.items():
             raise StateError(
                 f"query {query!r} cannot begin complete: it needs {'; '.join(what)}",
-                hint=f"--from-now {query} lets it begin with nothing, --backfill reads the sources again",
+                hint=f"--from-now {query} lets it begin with nothing; or run it by itself, with a checkpoint of its own",
             )
 
 
@@ -58,9 +72,10 @@ def compare(old: ScriptProgram, new: ScriptProgram) -> Comparison:
     known = {n.stage: i for i, n in enumerate(names[1])}
     takes = tuple(known.get(n.stage) for n in names[0])
     lacking: dict[str, list[str]] = {}
-    for stage, own, giver in zip(new.stages, names[0], takes, strict=True):
-        found = _of_new_stage(stage) if giver is None else _of_stage(stage, own, old.stages[giver], names[1][giver])
-        for query, what in found:
+    missed = _missed(old, new, takes)
+    for number, (stage, own, giver) in enumerate(zip(new.stages, names[0], takes, strict=True)):
+        unseen = _of_new_stage(stage, missed[number])
+        for query, what in unseen if giver is None else _of_stage(stage, own, old.stages[giver], names[1][giver]):
             if what not in lacking.setdefault(query, []):
                 lacking[query].append(what)
     by_query = {query: tuple(what) for query, what in _through_feeds(new, lacking).items()}
@@ -129,12 +144,24 @@ def _through_feeds(program: ScriptProgram, lacking: dict[str, list[str]]) -> dic
 # ---- what is lacking ------------------------------------------------------------------------------------------------
 
 
-def _of_new_stage(stage: Stage[Any]) -> Iterator[tuple[str, str]]:
+def _missed(old: ScriptProgram, new: ScriptProgram, takes: tuple[int | None, ...]) -> list[tuple[str, ...]]:
+    """Per stage, the sources of which rows have come that it has not seen; of a stream that is new, none have."""
+    read = {*old.sources, *(s.name for stage in old.stages for s in stage.sources if not s.follows)}
+    makers = {q: i for i, stage in enumerate(new.stages) for q in stage.queries}
+    out: list[tuple[str, ...]] = []
+    for stage in new.stages:  # those that others read stand before them
+        gone = [s.name for s in stage.sources if not s.follows and s.name in read]
+        fed = [makers[s.name] for s in stage.sources if s.follows]
+        gone += [new.stages[m].name for m in fed if takes[m] is not None or out[m]]
+        out.append(tuple(dict.fromkeys(gone)))
+    return out
+
+
+def _of_new_stage(stage: Stage[Any], missed: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Rows that pass need nothing of what came before."""
-    if isinstance(stage.program, WindowsProgram | JoinProgram | PatternProgram):
-        sources = " and ".join(dict.fromkeys(s.name for s in stage.sources))
+    if missed and isinstance(stage.program, WindowsProgram | JoinProgram | PatternProgram):
         for query in stage.program.queries:
-            yield query, f"the rows of {sources} that have come, parted as {stage.name!r}"
+            yield query, f"what has come of {' and '.join(missed)}, parted by {stage.name.rpartition(' by ')[2]}"
 
 
 def _of_stage(stage: Stage[Any], names: Names, old: Stage[Any], known: Names) -> Iterator[tuple[str, str]]:

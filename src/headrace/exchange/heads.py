@@ -5,6 +5,7 @@
     ControlHead   that time has passed, or the input has ended
     ResultHead    results on their way to a sink        NumbersHead  numbers for progress
     RejectedHead  rows that cannot be used
+    HandoverHead  what an earlier generation kept, for whoever goes on with it
 
 Heads are lines of JSON, so that a command can be made, and a count be seen, where there is no Python (`spark/`).
 """
@@ -119,7 +120,16 @@ class RejectedHead:
     punctuation: int = 0
 
 
-Head = RowsHead | FeedHead | FollowHead | ControlHead | ResultHead | NumbersHead | RejectedHead
+@dataclass(frozen=True, slots=True)
+class HandoverHead:
+    """A cell of the state of an earlier generation: of which stage and bucket there, and by which name."""
+
+    stage: int
+    bucket: int
+    cell: str
+
+
+Head = RowsHead | FeedHead | FollowHead | ControlHead | ResultHead | NumbersHead | RejectedHead | HandoverHead
 
 
 def write_head(head: Head, counted: Counted | None = None) -> str:
@@ -142,6 +152,8 @@ def write_head(head: Head, counted: Counted | None = None) -> str:
         case RejectedHead():
             about = {"kind": "rejected", "stream": head.stream, "told": head.told, "rows": head.rows,
                      "punctuation": head.punctuation}  # fmt: skip
+        case HandoverHead(stage=stage, bucket=bucket, cell=cell):
+            about = {"kind": "handover", "stage": stage, "bucket": bucket, "cell": cell}
     if counted is not None:
         about = {"read": counted.read, "rejected": counted.rejected, "example": counted.example, **about}
     return json.dumps(about)
@@ -169,4 +181,6 @@ def read_head(line: str) -> Head:
             return NumbersHead(about["numbers"])
         case "rejected":
             return RejectedHead(about["stream"], about["told"], about["rows"], about["punctuation"])
+        case "handover":
+            return HandoverHead(about["stage"], about["bucket"], about["cell"])
     raise AssertionError(f"no cell is headed {line!r}")

@@ -9,10 +9,10 @@ import os
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace.exchange.cells import feed_segment, join_arrivals, read_cell, read_feed
-from headrace.exchange.heads import ControlHead, FeedHead, FollowHead, RowsHead, read_head
+from headrace.exchange.heads import ControlHead, FeedHead, FollowHead, HandoverHead, RowsHead, read_head
 from headrace.runtime.adopt import adopt, adopt_clocks
 from headrace.runtime.clock import Follows, Header, Segment
 from headrace.runtime.processor import Result, TaskProcessor
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from headrace.runtime.arrivals import Arrivals
 
 At = tuple[int, int]  # stage, bucket
+Given = dict[At, dict[str, bytes]]  # all cells of some buckets of an earlier generation, by their names
 
 
 class VersionedStore(Store, Protocol):
@@ -69,11 +70,34 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
+class Cells:
+    """A store that can only be read: all cells of a bucket, by name."""
+
+    cells: Mapping[str, bytes]
+
+    def version(self, *, sure: bool) -> bytes | None:
+        """None: nothing was ever saved."""
+        return self.cells.get("version")
+
+    def head(self) -> bytes:
+        """The head of the bucket."""
+        return self.cells["head"]
+
+    def get(self, chunk: int) -> bytes | None:
+        """The bytes of a chunk."""
+        return self.cells.get(f"chunk {chunk}")
+
+    def get_page(self, name: str) -> bytes:
+        """A page."""
+        return self.cells[f"page {name}"]
+
+
+@dataclass(frozen=True, slots=True)
 class Before:
     """What the buckets of the old script left, and how the scripts compare."""
 
     stages: Sequence[Stage]
-    stores: Mapping[At, VersionedStore]
+    stores: Mapping[At, Any]
     comparison: Comparison
 
     def bucket(self, at: At, chunk_rows: int) -> TaskProcessor | None:
@@ -131,6 +155,16 @@ class Host:
         version = os.urandom(12)
         store.put_head(save(processor, store), version)
         self.memory.keep((self.owner, *at), version, processor)
+
+
+def collect(cells: Sequence[Cell]) -> Given:
+    """The cells that a bucket is handed, by whom they were of."""
+    given: dict[At, dict[str, bytes]] = {}
+    for line, body in cells:
+        head = read_head(line)
+        assert isinstance(head, HandoverHead), f"nothing else comes while state is handed over: {head}"
+        given.setdefault((head.stage, head.bucket), {})[head.cell] = body
+    return given
 
 
 def deliver(processor: TaskProcessor, cells: Sequence[Cell]) -> tuple[Header, Result]:

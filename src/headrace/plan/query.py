@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from headrace.errors import QueryError
+from headrace.errors import QueryError, unknown
 from headrace.plan.joins import Join, check_bounded
 from headrace.plan.nodes import (
     Filter,
@@ -194,3 +195,16 @@ __all__ = [
     "Answer", "ConsoleSink", "Emit", "FileSink", "Query", "Script", "Sink", "StreamSink", "TableSink", "Using", "has_window",
     "is_table", "refuse_tables",
 ]  # fmt: skip
+
+
+def named_queries(script: Script, called: Iterable[str]) -> frozenset[str]:
+    """The queries that are called so: by their names, or by the last part of the path they write to."""
+    names = {_last_part(q.name): q.name for q in script.queries} | {q.name: q.name for q in script.queries}
+    for name in called:
+        if name not in names:
+            raise QueryError(unknown("query", name, sorted(names)))
+    return frozenset(names[name] for name in called)
+
+
+def _last_part(name: str) -> str:
+    return name.rstrip("/").rpartition("/")[2].partition(".")[0]

@@ -21,8 +21,11 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class ScriptProgram:
-    """All stages, what they give to each other, and the queries."""
+    """All that state depends on: the stages, what they give to each other, and the queries; then how they run."""
 
     stages: tuple[Stage[Any], ...]
-    feeds: tuple[tuple[str, str], ...]  # name and meaning
-    queries: tuple[Asked, ...]
+    feeds: tuple[tuple[str, str], ...] = ()  # name and meaning
+    queries: tuple[Asked, ...] = ()  # those that sinks wait for, in order
+    buckets: int = 0
+    sources: tuple[str, ...] = ()  # what Spark reads, in order
+    spools: tuple[str, ...] = ()  # the streams whose rows these are, which may be fewer: one can be read by time and by arrival

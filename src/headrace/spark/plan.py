@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, Observation, SparkSession
 
+    from headrace.evolution.compare import Comparison
     from headrace.plan.schema import Schema
+    from headrace.program.stage import Stage
 
 LEAST_BUCKETS = 8
 BUCKETS_PER_CORE = 4  # tasks share them evenly, and a cluster may grow to four times its size
@@ -63,10 +65,10 @@ class Labels:
     passing: tuple[int, ...] = ()  # for results that have levels still to pass
 
     @staticmethod
-    def of(lowered: Lowered, buckets: int) -> Labels:
+    def of(stages: Sequence[Stage], buckets: int) -> Labels:
         """Give every (stage, bucket) a grouping key; they spread evenly over partitions."""
-        counts = [stage.buckets(buckets) for stage in lowered.stages]
-        passing = 0 if lowered.levels == 1 else buckets
+        counts = [stage.buckets(buckets) for stage in stages]
+        passing = 0 if all(stage.level == 1 for stage in stages) else buckets
         pool = iter(labels(1 << (sum(counts) + passing + 1 - 1).bit_length()))
         per_stage = tuple(tuple(next(pool) for _ in range(n)) for n in counts)
         return Labels(per_stage, next(pool), tuple(next(pool) for _ in range(passing)))
@@ -83,7 +85,7 @@ def output_frame(
     watch: Callable[[str], str | Observation] | None = None,
 ) -> DataFrame:  # fmt: skip
     """The wide rows of all queries, before they are finished. Rows read and rejected are observed as `watch` names them."""
-    layout = Labels.of(lowered, buckets or bucket_count(spark))
+    layout = Labels.of(lowered.stages, buckets or bucket_count(spark))
     packed: DataFrame | None = None
     tables: dict[int, list[tuple[str, bytes]]] = {}
     counted = {stream.rows_of: stream.name for stream in reversed(sorted(lowered.streams, key=lambda s: s.reads is not None))}
@@ -107,16 +109,19 @@ def output_frame(
         packed = packed.unionByName(control.select("label", "head", "body"))
     if ended:
         packed = packed.unionByName(_end_rows(spark, layout))
-    return _levels(packed, lowered, layout, tables)
+    return levels(packed, lowered, layout, tables)
 
 
-def _levels(packed: DataFrame, lowered: Lowered, layout: Labels, tables: dict[int, list[tuple[str, bytes]]]) -> DataFrame:
-    """The stages of every level, one stateful operator after the other."""
+def levels(
+    packed: DataFrame, lowered: Lowered, layout: Labels, tables: dict[int, list[tuple[str, bytes]]],
+    before: tuple[tuple[Stage, ...], Comparison] | None = None,
+) -> DataFrame:  # fmt: skip
+    """The stages of every level, one stateful operator after the other. They may be handed the state of others, not rows."""
     slots, run = slots_of(lowered), uuid.uuid4().hex
     for level in range(1, lowered.levels + 1):
         own = {label: at for label, at in layout.buckets.items() if lowered.stages[at[0]].level == level}
         onward = _onward(lowered, layout, level) if level < lowered.levels else None
-        program = LevelProgram(lowered.stages, own, slots, layout.rejected, onward, layout.passing, tables)
+        program = LevelProgram(lowered.stages, own, slots, layout.rejected, onward, layout.passing, tables, before)
         processor = BucketProcessor(f"{run} {level}", pickle.dumps(program))
         ddl = slots.ddl if onward is None else onward.ddl
         packed = packed.groupBy("label").transformWithStateInPandas(processor, ddl, "append", "none")

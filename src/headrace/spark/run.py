@@ -16,12 +16,15 @@ from pyspark.sql import functions as F
 
 from headrace.errors import HeadraceError, NotEnded, StateError
 from headrace.files.survey import look_at
+from headrace.plan.query import named_queries
 from headrace.plan.stream import FileSource
 from headrace.runs.events import Event, Progress, RowsEvent
 from headrace.runs.losses import too_many
 from headrace.spark.borrowed import PARTITIONS, activate, partitions_for, settings
 from headrace.spark.exchange.control import control_frame, only_time_passed, say
 from headrace.spark.failures import Places, explain_failure, explained
+from headrace.spark.generations.evolve import Planned, make_generation, plan_generation, tried_before
+from headrace.spark.generations.handover import EVOLVES
 from headrace.spark.jvm.scratch import Scratch
 from headrace.spark.plan import Labels, bucket_count, finish_all, has_op, output_frame
 from headrace.spark.progress import observations, progress_event
@@ -35,14 +38,16 @@ from headrace.spark.sources.counts import counts_of, watched
 from headrace.spark.sources.files import settled
 from headrace.spark.sources.growth import refuse_changed, sizes_of, tell_changed
 from headrace.spark.sources.spool import Spool, spooled
-from headrace.spark.storage.checkpoint import Checkpoint, files_of, open_checkpoint
+from headrace.spark.storage.checkpoint import files_of
 from headrace.spark.storage.lock import Lock, lock_early
-from headrace.spark.storage.storage import absolute, is_local, join, storage_of
+from headrace.spark.storage.storage import absolute, is_local, storage_of
 from headrace.spark.types import CatalystTypes
 from headrace.spark.workers.shipped import require_workers
 from headrace.stages.lower import Lowered, lower
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import DataStreamWriter
     from pyspark.sql.streaming.query import StreamingQuery
@@ -63,6 +68,8 @@ def start_script(
     options: dict[str, str] | None = None,
     overwrite: bool = False,
     max_rejected: float | None = None,
+    buckets: int | None = None,
+    from_now: Sequence[str] = (),
 ) -> Run:
     """Run a script whose sources are files, sockets or generators, in a session of its own."""
     look_at(script)  # what can be known of the files is told before Spark starts
@@ -73,7 +80,7 @@ def start_script(
         spark.sparkContext.setLogLevel("WARN" if verbose else "OFF")
         return start_run(
             spark, script, {}, checkpoint=checkpoint, follow=follow, options=options, lock=lock, overwrite=overwrite,
-            max_rejected=max_rejected,
+            max_rejected=max_rejected, buckets=buckets, from_now=from_now,
         )  # fmt: skip
     except BaseException:
         if lock is not None:
@@ -84,26 +91,27 @@ def start_script(
 def start_run(
     spark: SparkSession, script: Script, frames: dict[str, DataFrame], *, checkpoint: str | None = None, follow: bool = False,
     buckets: int | None = None, trigger_ms: int = 0, options: dict[str, str] | None = None, lock: Lock | None = None,
-    overwrite: bool = False, max_rejected: float | None = None,
+    overwrite: bool = False, max_rejected: float | None = None, from_now: Sequence[str] = (),
 ) -> Run:  # fmt: skip
     """Start a script over sources and DataFrames. Without `follow`, it ends when its input has ended.
 
-    A run of which all rows of a stream were rejected fails; with `max_rejected`, one of which more than this share were.
+    A run of which all rows of a stream were rejected fails; with `max_rejected`, one of which more than this share were. A
+    script that has changed goes on with its checkpoint; queries `from_now` may begin with nothing.
     """
     require_state_store(spark)
     require_workers(spark)
-    lowered = lower(script, CatalystTypes(spark))
-    buckets = buckets or bucket_count(spark)
-    return Run(spark, lowered, frames, checkpoint, follow, buckets, trigger_ms, options or {}, lock, overwrite, max_rejected)
+    return Run(
+        spark, script, frames, checkpoint, follow, buckets, trigger_ms, options or {}, lock, overwrite, max_rejected, from_now
+    )
 
 
 class Run:
     """A script that runs."""
 
     def __init__(
-        self, spark: SparkSession, lowered: Lowered, frames: dict[str, DataFrame], checkpoint: str | None, follow: bool,
-        buckets: int, trigger_ms: int, options: dict[str, str], lock: Lock | None = None, overwrite: bool = False,
-        max_rejected: float | None = None,
+        self, spark: SparkSession, script: Script, frames: dict[str, DataFrame], checkpoint: str | None, follow: bool,
+        buckets: int | None, trigger_ms: int, options: dict[str, str], lock: Lock | None = None, overwrite: bool = False,
+        max_rejected: float | None = None, from_now: Sequence[str] = (),
     ) -> None:  # fmt: skip
         """Start it."""
         self.spark, self.follow, self.max_rejected = spark, follow, max_rejected
@@ -124,17 +132,24 @@ class Run:
         self._batches: Batches | None = None
         try:
             with explained(self._places):
-                lowered = settled(lowered)
-                self.facts: Checkpoint = open_checkpoint(self.path, lowered, buckets, self.storage)
+                planned = self._planned(script, buckets, frozenset(from_now))
+                lowered, self.facts = planned.lowered, planned.facts
                 self.targets: list[Target] = targets_of(spark, lowered, self.facts, follow=follow)
                 self._places = Places(self.path, tuple(t.path for t in self.targets))
                 claim(self.targets, self.facts, overwrite=overwrite, spark=spark)
+                self.facts = make_generation(spark, planned, self.storage, named=not frames)
             with explained(self._places):
                 self._begin(lowered, frames, trigger_ms, options)
         except BaseException:
             self._lock.release()
             self._discard()
             raise
+
+    def _planned(self, script: Script, buckets: int | None, from_now: frozenset[str]) -> Planned:
+        types = CatalystTypes(self.spark)
+        default = buckets or bucket_count(self.spark)
+        make = lambda kept: settled(lower(script, types, kept))  # noqa: E731
+        return plan_generation(self.path, script, make, buckets, self.storage, default, named_queries(script, from_now))
 
     def _begin(self, lowered: Lowered, frames: dict[str, DataFrame], trigger_ms: int, options: dict[str, str]) -> None:
         self._names = {t.query: lowered.finishes[t.query].query.name for t in self.targets}
@@ -143,7 +158,7 @@ class Run:
             self._ended.set()
             return
         self._asked = lowered
-        self.lowered, self._spools = spooled(lowered, self.path, self.storage, self.facts.sizes, follow=self.follow)
+        self.lowered, self._spools = spooled(lowered, self.facts, self.storage, follow=self.follow)
         if not self.follow:
             refuse_changed(self.facts, self._in_place)
             if self._scratch is None:
@@ -187,9 +202,9 @@ class Run:
         named = not frames
         needed = {PARTITIONS: str(partitions_for(self.spark))}
         if named:
-            needed["spark.sql.streaming.queryEvolution.enableSourceEvolution"] = "true"
+            needed[EVOLVES] = "true"
         with settings(self.spark, needed):
-            layout = Labels.of(self.lowered, self.facts.buckets)
+            layout = Labels.of(self.lowered.stages, self.facts.buckets)
             control = control_frame(self.spark, self.path, layout, tick=self._ticking(), named=named)
             wide = output_frame(
                 self.spark, self.lowered, frames, control, streaming=True, buckets=self.facts.buckets, options=options,
@@ -200,7 +215,7 @@ class Run:
             self._schema = finished.schema
             writer = (
                 self._into(finished.observe("headrace_out", F.count(F.lit(1)).alias("rows_out")).writeStream)
-                .option("checkpointLocation", join(self.path, "spark"))
+                .option("checkpointLocation", self.facts.spark)
                 .outputMode("append")
             )
             at_once = {"availableNow": True} if self._at_once else {"processingTime": f"{trigger_ms} milliseconds"}
@@ -214,8 +229,10 @@ class Run:
         if is_local(self.path) and all(is_local(t.path) for t in self.targets):
             self.spark.dataSource.register(HeadraceSink)
             options = {"targets": as_option(self.targets), "checkpoint": self.path, "token": self._lock.token}
-            return writer.format("headrace").options(**options)
-        self._batches = Batches(self.spark, self.targets, self.path, self.storage, self._lock.token)
+            return writer.format("headrace").options(**options, first=str(self.facts.first_batch))
+        first = self.facts.first_batch
+        anew = tried_before(self.storage, self.facts)
+        self._batches = Batches(self.spark, self.targets, self.path, self.storage, self._lock.token, first, anew)
         return writer.foreachBatch(self._batches)
 
     def _watch(self) -> None:
@@ -381,7 +398,7 @@ class Run:
                     continue
                 self._seen_batches.add(batch)
                 took = float(progress["durationMs"].get("triggerExecution", 0))
-                event = progress_event(batch, took, observed, counts_of(self.lowered.streams, observed))
+                event = progress_event(self.facts.first_batch + batch, took, observed, counts_of(self.lowered.streams, observed))
                 self._totals = self._totals.plus(event)
                 self._untold.append(event)
 

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.errors import StateError
+from headrace.program.written import write
 
 FORMAT = 7
 MAGIC = b"HRST"
@@ -28,7 +29,7 @@ _TYPES = {np.dtype(t).str: pa.from_numpy_dtype(t) for t in ("i1", "u1", "i2", "i
 @lru_cache(maxsize=256)
 def fingerprint(program: object) -> str:
     """Identifies what wrote a state: equal programs, equal fingerprints, in every process."""
-    return hashlib.sha256(repr(program).encode()).hexdigest()[:16]
+    return hashlib.sha256(write(program).encode()).hexdigest()[:16]
 
 
 def encode(arrays: dict[str, Any], *, compress: bool = False) -> bytes:

@@ -16,7 +16,7 @@ from headrace.runs.events import ProgressEvent, RowsEvent
 from headrace.runs.losses import share_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from headrace.api.handle import Run
     from headrace.plan.query import Script
@@ -36,6 +36,14 @@ def run(
     max_rejected: Annotated[
         str | None,
         typer.Option("--max-rejected", metavar="SHARE", help="Fail if more of a stream's rows are rejected: 0.05, or 5%."),
+    ] = None,
+    buckets: Annotated[
+        int | None,
+        typer.Option("--buckets", min=1, metavar="N", help="Run keyed stages in so many parts; a checkpoint keeps its own."),
+    ] = None,
+    from_now: Annotated[
+        list[str] | None,
+        typer.Option("--from-now", metavar="QUERY", help="Let a query that was added begin with nothing (may be repeated)."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="JSON lines, also on a terminal.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary, only rows and errors.")] = False,
@@ -69,14 +77,14 @@ def run(
         most = None if max_rejected is None else share_of(max_rejected)
         plan = load(script)
         how = {"overwrite": overwrite, "json": json, "quiet": quiet, "verbose": verbose}
-        if run_plan(plan, interrupts, checkpoint, follow, **how, max_rejected=most):
+        if run_plan(plan, interrupts, checkpoint, follow, **how, max_rejected=most, buckets=buckets, from_now=from_now or ()):
             say(_how_to_resume(script, follow, checkpoint))
             raise interrupts.exception
 
 
 def run_plan(
     plan: Script, interrupts: Interrupts, checkpoint: str | None, follow: bool, *, overwrite: bool, json: bool, quiet: bool,
-    verbose: bool, max_rejected: float | None = None,
+    verbose: bool, max_rejected: float | None = None, buckets: int | None = None, from_now: Sequence[str] = (),
 ) -> bool:  # fmt: skip
     """Run a script and show what comes out of it; True if Ctrl-C ended it."""
     show_answers(plan, json)
@@ -87,7 +95,9 @@ def run_plan(
     from headrace.spark.run import start_script
 
     with interrupts, progress.shown():
-        handle = start_script(plan, checkpoint, follow, verbose, overwrite=overwrite, max_rejected=max_rejected)
+        handle = start_script(
+            plan, checkpoint, follow, verbose, overwrite=overwrite, max_rejected=max_rejected, buckets=buckets, from_now=from_now
+        )
         stopped = follow_run(handle, printer.show, progress, interrupts)
     if not stopped and handle.error is not None:
         raise handle.error

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+CELLS = "cells"  # by this name, and those of its columns below, the state of a generation is read by the next
+
+
 class BucketProcessor(StatefulProcessor):
     """A door to `headrace.spark.exchange.stateful`, which a worker loads when rows come, and keeps loaded."""
 
@@ -23,7 +26,7 @@ class BucketProcessor(StatefulProcessor):
         """Declare the state: one variable, because each costs every task of every batch several milliseconds."""
         # Types rather than their text: text is parsed by the JVM, which costs a call each.
         name, data = StructType([StructField("name", StringType())]), StructType([StructField("data", BinaryType())])
-        self.cells = handle.getMapState("cells", name, data)
+        self.cells = handle.getMapState(CELLS, name, data)
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         """One bucket, one batch."""

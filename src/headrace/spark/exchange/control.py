@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from headrace.spark.plan import Labels
 
+CONTROL_SOURCE, TICK_SOURCE = "headrace_control", "headrace_tick"
 TICKS = "RateStream"  # as the progress of a query calls the source of the time
 
 
@@ -49,10 +50,10 @@ def control_frame(spark: SparkSession, checkpoint: str, layout: Labels, *, tick:
 
     folder = control_dir(checkpoint)
     storage_of(folder, spark).make(folder)
-    commands = reader("headrace_control").schema("command STRING").json(folder).select("command")
+    commands = reader(CONTROL_SOURCE).schema("command STRING").json(folder).select("command")
     now = batch_time() if tick else F.lit(0)
     if tick:
-        ticks = reader("headrace_tick").format("rate").option("rowsPerSecond", "1").load()
+        ticks = reader(TICK_SOURCE).format("rate").option("rowsPerSecond", "1").load()
         commands = commands.unionByName(ticks.select(F.lit("{}").alias("command")))
     every = F.array(*(F.lit(label) for row in layout.per_stage for label in row))
     ended = F.coalesce(F.get_json_object("command", "$.ended"), F.lit("false"))

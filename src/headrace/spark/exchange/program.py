@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from headrace.evolution.compare import Comparison
 from headrace.program.stage import Stage
 from headrace.spark.exchange.levels import NextLevel
 from headrace.spark.exchange.slots import Slots
@@ -20,3 +21,4 @@ class LevelProgram:
     onward: NextLevel | None = None  # None: this is the last level
     passing: tuple[int, ...] = ()  # labels of results that earlier levels have for the sinks
     tables: dict[int, list[tuple[str, bytes]]] = field(default_factory=dict)  # label -> what is there before the first batch
+    before: tuple[tuple[Stage, ...], Comparison] | None = None  # whose state is handed over, instead of rows, and how it fits

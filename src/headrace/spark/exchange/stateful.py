@@ -15,7 +15,7 @@ from headrace.changes.changes import Changes, read_changes
 from headrace.changes.keys import Keys, to_arrow
 from headrace.errors import StateError
 from headrace.exchange.heads import NumbersHead, RejectedHead, ResultHead, read_head
-from headrace.exchange.host import Host, Memory, deliver
+from headrace.exchange.host import Before, Cells, Host, Memory, collect, deliver
 from headrace.spark.exchange.levels import Columns, wide_frame
 from headrace.spark.exchange.slots import METRICS_ROW
 from headrace.spark.progress import METRICS
@@ -117,7 +117,7 @@ class Buckets:
         self.types, self.queries = program.slots.types, {name: i for i, name in enumerate(program.slots.queries)}
         self.buckets, self.onward, self.passing = program.buckets, program.onward, program.passing
         first = {at: program.tables[label] for label, at in self.buckets.items() if label in program.tables}
-        self.host = Host(program.stages, memory(), run, first)
+        self.host, self.before = Host(program.stages, memory(), run, first), program.before
         self.counting = _counting(program.stages)
 
     def process(self, label: int, rows: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
@@ -127,6 +127,10 @@ class Buckets:
             yield from self._elsewhere(label, cells)
             return
         at, store = self.buckets[label], SparkStore(state)
+        if self.before is not None:
+            givers = {of: Cells(found) for of, found in collect(cells).items()}
+            self.host.hand_over(at, store, Before(self.before[0], givers, self.before[1]))
+            return
         processor = self.host.bucket(at, store)
         hits, misses = processor.cache.hits, processor.cache.misses
         header, result = deliver(processor, cells)

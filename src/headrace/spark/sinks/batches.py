@@ -44,16 +44,25 @@ TEXT = {
 class Batches:
     """Called with every batch, in the driver."""
 
-    def __init__(self, spark: SparkSession, targets: list[Target], checkpoint: str, storage: Storage, token: str) -> None:
-        """For these outputs, as long as the run has the lock of its checkpoint."""
-        self.targets, self.shown = targets, deque[Event]()
+    def __init__(
+        self, spark: SparkSession, targets: list[Target], checkpoint: str, storage: Storage, token: str, first: int = 0,
+        anew: int | None = None,
+    ) -> None:  # fmt: skip
+        """For these outputs, as long as the run has the lock of its checkpoint; what Spark calls batch 0 is number `first`.
+
+        What was published from batch `anew` on goes: another program tried it, and this one's rows may be others.
+        """
+        self.targets, self.shown, self.first = targets, deque[Event](), first
         self._checkpoint, self._storage, self._token = checkpoint, storage, token
         for target in targets:
             if not target.shown and not is_local(target.path):
+                if anew is not None:
+                    Listed(spark, target).withdraw(anew)
                 Listed(spark, target).sweep()
 
-    def __call__(self, batch: DataFrame, number: int) -> None:
+    def __call__(self, batch: DataFrame, spark_number: int) -> None:
         """Publish a batch. What an earlier try of it has published stays as it is: its rows are the same."""
+        number = self.first + spark_number
         require(self._storage, self._checkpoint, self._token)
         batch.persist()  # computed once, whatever is written
         try:
@@ -112,12 +121,26 @@ class Listed:
         """Write the rows of a batch, then list their files; neither if it is listed already."""
         latest = self._log.getLatestBatchId()
         last = int(latest.get()) if latest.isDefined() else -1
+        if last < 0:
+            last = self._begin(number)
         for missed in range(last + 1, number):  # the log has no gaps; a directory that was emptied begins with some
             self._log.add(missed, self._nothing())
         if rows == 0:
             self._log.add(number, self._nothing())
         elif number > last:
             self._sink().addBatch(number, shaped(batch, self._target)._jdf)
+
+    def _begin(self, number: int) -> int:
+        """An output that comes late has nothing of all batches up to one at which Spark puts those before together: which it is.
+
+        Spark tells by the number of such a batch how many it puts together, so it is one that it would have chosen itself.
+        """
+        every = int(self._spark.conf.get("spark.sql.streaming.fileSink.log.compactInterval") or 10)
+        last = number // every * every - 1
+        if last >= every:
+            storage_of(self.folder, self._spark).add(join(self.folder, LOG, f"{last}.compact"), b"v1")
+            return last
+        return -1
 
     def _nothing(self) -> Any:
         gateway = self._spark.sparkContext._gateway
@@ -141,6 +164,14 @@ class Listed:
     def files(self) -> list[str]:
         """All files that count, in the order of batches."""
         return [self._jvm.org.apache.hadoop.fs.Path(self._jvm.java.net.URI(f.path())).toString() for f in self._log.allFiles()]
+
+    def withdraw(self, batch: int) -> None:
+        """Have no batch count from this one on. Spark keeps what was before a batch that it put together with those before."""
+        storage, folder = storage_of(self.folder, self._spark), join(self.folder, LOG)
+        for name in storage.names(folder):
+            number = name.split(".")[0]
+            if number.isdigit() and int(number) >= batch:
+                storage.delete(join(folder, name))
 
     def sweep(self) -> None:
         """Remove what tries that were killed have left."""

@@ -70,8 +70,9 @@ class HeadraceSink(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> Writer:
         """The writer for a stream."""
         return Writer(
-            [Target(**t) for t in json.loads(self.options["targets"])], self.options["checkpoint"], self.options["token"]
-        )
+            [Target(**t) for t in json.loads(self.options["targets"])], self.options["checkpoint"], self.options["token"],
+            int(self.options["first"]),
+        )  # fmt: skip
 
 
 def as_option(targets: list[Target]) -> str:
@@ -82,10 +83,10 @@ def as_option(targets: list[Target]) -> str:
 class Writer(DataSourceStreamArrowWriter):
     """Writes wide rows to the files of their queries."""
 
-    def __init__(self, targets: list[Target], checkpoint: str = "", token: str = "") -> None:
-        """One target per query; the checkpoint whose lock the run holds, and by which token."""
+    def __init__(self, targets: list[Target], checkpoint: str = "", token: str = "", first: int = 0) -> None:
+        """One target per query; the checkpoint whose lock the run holds, and by which token; the number of its first batch."""
         self.targets = {t.query: t for t in targets}
-        self.checkpoint, self.token = checkpoint, token
+        self.checkpoint, self.token, self.first = checkpoint, token, first
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
         """Stage the rows of one task."""
@@ -121,7 +122,7 @@ class Writer(DataSourceStreamArrowWriter):
             for query, path in message.files if message is not None else ():
                 staged[query].append(path)
         for query, paths in staged.items():
-            publish(self.targets[query], paths, batchId)
+            publish(self.targets[query], paths, self.first + batchId)
 
     def abort(self, messages: list[Any], batchId: int) -> None:
         """Forget what was staged."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from headrace.files.identity import Found
     from headrace.files.ledger import Storage
     from headrace.plan.stream import Stream
+    from headrace.spark.storage.checkpoint import Checkpoint
 
 POLL_S = 0.1
 SHARE = 10  # of a core's time, at most one part goes into looking
@@ -54,15 +55,16 @@ def find(path: str) -> Iterator[Found]:
 
 
 def followed(
-    stream: Stream, source: FileSource, checkpoint: str, storage: Storage, sizes: dict[str, int], *, follow: bool
+    stream: Stream, source: FileSource, facts: Checkpoint, storage: Storage, *, follow: bool
 ) -> tuple[FileSource, Spool | None]:
     """Where the rows of a stream are read from, and who brings them there.
 
-    A stream whose files were followed once is followed ever after. `sizes` are those of files when earlier runs saw them first.
+    A stream whose files were followed once is followed ever after.
     """
-    folder, where = join(checkpoint, "spool", stream.rows_of), f"stream {stream.name!r}"
+    folder, where = join(facts.path, "spool", stream.rows_of), f"stream {stream.name!r}"
     known = noted_format(storage, folder)
-    begun = bool(storage.names(join(checkpoint, "spark", "offsets")))
+    # In the generation that a stream comes with it is new, though others are not.
+    begun = bool(storage.names(join(facts.spark, "offsets" if facts.generation == 0 else f"sources/{stream.name}")))
     if stream.static or not (follow or known):
         return source, None
     if not is_local(source.path):
@@ -74,13 +76,13 @@ def followed(
     text = format in ("csv", "json")
     if known or (text and not begun):
         kind = Kind("json") if format == "json" else _csv(stream, source)
-        spool = FileSpool(storage, folder, stream.rows_of, path, kind, join(checkpoint, "spark"), follow=follow)
+        spool = FileSpool(storage, folder, stream.rows_of, path, kind, facts.spark, follow=follow)
         return replace(source, path=folder, format=format, spooled=True), spool
     why = f"{format} files are read whole, once"
     if text:
         why = "this checkpoint was begun without --follow, and its files are read whole, once"
         warn(f"{why}: one that grows is not read again. A new checkpoint follows them", where=where)
-    return source, Watch(folder, stream.rows_of, path, sizes, why)
+    return source, Watch(folder, stream.rows_of, path, facts.sizes, why)
 
 
 def _csv(stream: Stream, source: FileSource) -> Kind:

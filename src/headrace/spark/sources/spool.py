@@ -26,6 +26,7 @@ from headrace.spark.storage.storage import join, storage_of
 
 if TYPE_CHECKING:
     from headrace.files.ledger import Storage
+    from headrace.spark.storage.checkpoint import Checkpoint
     from headrace.stages.lower import Lowered
 
 FILE_ROWS = 100_000
@@ -164,9 +165,7 @@ def _table(kind: str, options, first: int, count: int):  # type: ignore[no-untyp
     return pa.Table.from_batches([events(kind, options, first, count)])
 
 
-def spooled(
-    lowered: Lowered, checkpoint: str, storage: Storage, sizes: dict[str, int], *, follow: bool
-) -> tuple[Lowered, list[Spool]]:
+def spooled(lowered: Lowered, facts: Checkpoint, storage: Storage, *, follow: bool) -> tuple[Lowered, list[Spool]]:
     """The script with its sockets, generators and files that grow replaced by the folders they are spooled to."""
     from headrace.spark.sources.following import followed
 
@@ -175,7 +174,7 @@ def spooled(
     for stream in lowered.streams:
         if stream.rows_of in sources:
             continue
-        folder = os.path.join(checkpoint, "spool", stream.rows_of)
+        folder = os.path.join(facts.path, "spool", stream.rows_of)
         match stream.source:
             case HostSource() as source:
                 spools.append(SocketSpool(folder, stream, source, follow=follow))
@@ -184,7 +183,7 @@ def spooled(
                 spools.append(GeneratorSpool(folder, stream, source, follow=follow))
                 sources[stream.rows_of] = FileSource(folder, "parquet", spooled=True)
             case FileSource() as source:
-                sources[stream.rows_of], spool = followed(stream, source, checkpoint, storage, sizes, follow=follow)
+                sources[stream.rows_of], spool = followed(stream, source, facts, storage, follow=follow)
                 spools += [spool] if spool is not None else []
             case _:
                 sources[stream.rows_of] = stream.source

@@ -55,12 +55,13 @@ class HadoopStorage:
     def read(self, path: str) -> bytes | None:
         """As `Storage.read`: of the two copies, the first that is whole."""
         for copy in (path, path + SECOND_COPY):
-            data = self._bytes(copy)
+            data = self.whole(copy)
             if data is not None and data.endswith(b"\n"):
                 return data
         return None
 
-    def _bytes(self, path: str) -> bytes | None:
+    def whole(self, path: str) -> bytes | None:
+        """As `Storage.whole`."""
         system, place = self._at(path)
         if not system.exists(place):
             return None

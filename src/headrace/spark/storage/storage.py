@@ -39,6 +39,9 @@ class Storage(Protocol):
     def read(self, path: str) -> bytes | None:
         """A small file as it was last written; None if there is none."""
 
+    def whole(self, path: str) -> bytes | None:
+        """A file that was written once, by anybody; None if there is none."""
+
     def write(self, path: str, data: bytes) -> None:
         """Put a small text in the place of what was there. It must end in the only line break it has.
 
@@ -130,6 +133,10 @@ class LocalStorage:
                 return file.read()
         except FileNotFoundError:
             return None
+
+    def whole(self, path: str) -> bytes | None:
+        """As `Storage.whole`."""
+        return self.read(path)
 
     def write(self, path: str, data: bytes) -> None:
         """As `Storage.write`."""

@@ -1,0 +1,42 @@
+"""What a run would do with a checkpoint, said beforehand and without Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.errors import StateError
+from headrace.evolution.compare import compare
+from headrace.spark.generations.programs import stored_program
+from headrace.spark.storage.checkpoint import another_script, identity, read_checkpoint
+from headrace.spark.storage.storage import LOCAL, absolute, is_local
+from headrace.stages.kept import kept_of
+from headrace.stages.lower import guess_type, lower
+from headrace.stages.meaning import program_of
+
+if TYPE_CHECKING:
+    from headrace.plan.expr import Expr
+    from headrace.plan.query import Script
+    from headrace.plan.schema import Schema
+
+
+def foreseen(script: Script, checkpoint: str) -> list[str]:
+    """Line by line. Types that Spark found out are taken from the checkpoint, where it has the same expression."""
+    path = absolute(checkpoint)
+    if not is_local(path):
+        raise StateError(f"{checkpoint!r} is on no local disk", hint="explain it where it lies, or copy it")
+    facts = read_checkpoint(path, LOCAL)
+    if facts is None:
+        return [f"{checkpoint}: there is none yet, all queries begin with it"]
+    was = stored_program(LOCAL, facts)
+    if was is None:
+        raise another_script(path)
+    known = {e.sql: i.type for stage in was.stages for i in stage.inputs for e in i.exprs}
+
+    def type_of(expr: Expr, schema: Schema) -> str:
+        return known.get(expr.sql) or guess_type(expr, schema)
+
+    lowered = lower(script, type_of, kept_of(was, script))
+    if facts.script == identity(lowered):
+        return ["nothing changes: all queries go on"]
+    lines = compare(was, program_of(lowered)).lines()
+    return ["the run has ended: a changed script would be refused", *lines] if facts.ended else lines

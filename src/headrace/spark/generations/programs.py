@@ -1,0 +1,43 @@
+"""The program of a generation: what state is of, kept beside it, so that the next one knows whom it takes over from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from headrace.program.script import ScriptProgram
+from headrace.program.written import read, write
+from headrace.spark.exchange.control import CONTROL_SOURCE, TICK_SOURCE
+from headrace.spark.storage.storage import Storage, join
+from headrace.stages.meaning import program_of as script_program
+
+if TYPE_CHECKING:
+    from headrace.spark.storage.checkpoint import Checkpoint
+    from headrace.stages.lower import Lowered
+
+
+def program_of(lowered: Lowered, buckets: int) -> ScriptProgram:
+    """What state of a script depends on."""
+    streams = tuple(s.name for s in lowered.streams if not s.static)
+    ticks = any(s.idle is not None or s.end_after is not None for s in lowered.streams)
+    sources = (*streams, CONTROL_SOURCE, *((TICK_SOURCE,) if ticks else ()))
+    spools = tuple(dict.fromkeys(s.rows_of for s in lowered.streams))
+    return replace(script_program(lowered), buckets=buckets, sources=sources, spools=spools)
+
+
+def program_file(facts: Checkpoint, generation: int) -> str:
+    """Where it lies."""
+    return join(facts.path, f"program.{generation}")
+
+
+def store_program(storage: Storage, facts: Checkpoint, generation: int, program: ScriptProgram) -> None:
+    """Keep it, in the place of one that nobody has gone on with."""
+    path = program_file(facts, generation)
+    storage.delete(path)
+    storage.add(path, write(program).encode() + b"\n")
+
+
+def stored_program(storage: Storage, facts: Checkpoint) -> ScriptProgram | None:
+    """That of the generation that counts; None if a version wrote it that kept none."""
+    text = storage.read(program_file(facts, facts.generation))
+    return None if text is None else read(text.decode())
