@@ -35,7 +35,7 @@ def changes(make: Callable[[int], Case], few: int, share: int, **least: int) -> 
         return found
 
     told = Told()
-    hold(case, lambda run, seed: check_changed(run, seed, told), examples(few, share), first=FIRST, tries=6)
+    hold(case, lambda run, seed: check_changed(run, seed, told), examples(few, share), first=FIRST + 100, tries=6)
     told.at_least(**least)
 
 

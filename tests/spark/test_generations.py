@@ -252,6 +252,6 @@ def test_a_query_begins_complete_or_from_now(spark, tmp_path):
     whole = LocalRun(script_of(tmp_path, "short"), tuple(batches_of("p")), {})
     outputs = drive(local_engine(whole.script, 2, None), whole)
     seen = {arrival.values[0] for batch in batches_of("p")[:4] for arrival in batch.rows["p"]}
-    want = [c.row for output in outputs for c in output["short"] if c.row[0] not in seen]
+    want = [c.row for output in outputs for c in output[whole.script.queries[0].name] if c.row[0] not in seen]
     assert Counter(read_sink(tmp_path / "short")) == Counter(want)
     assert {row[1] for row in read_sink(tmp_path / "changes")} & seen == set()
