@@ -16,6 +16,7 @@ from headrace.oracle.rows import canonical_row, from_micros
 from headrace.plan.schema import Schema
 from headrace.plan.time import SECOND
 from headrace.spark.generations import evolve, offsets
+from headrace.spark.generations.foreseen import foreseen
 from headrace.spark.run import Run, start_run
 from headrace.spark.storage.checkpoint import Checkpoint
 from headrace.spark.storage.storage import LocalStorage
@@ -245,6 +246,10 @@ def test_a_query_begins_complete_or_from_now(spark, tmp_path):
     go_on(spark, tmp_path, "sums")
     QUERIES["short"] = "SELECT id, card, MAX(amount) AS hi FROM p [RANGE 10 SECONDS] GROUP BY card EMIT FINAL"
     given.write(2)
+    said = [
+        line.rpartition("/: ")[2] for line in foreseen(script_of(tmp_path, "short", "changes", "sums"), str(tmp_path / "state"))
+    ]
+    assert [line.partition(":")[0].partition(",")[0] for line in said] == ["goes on", "begins", "refused"]
     go_on(spark, tmp_path, "short", "changes", "sums", from_now=("changes",))
     given.write(FILES - 6)
     finish(spark, tmp_path, "changes", "short", "sums")
