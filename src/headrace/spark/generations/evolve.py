@@ -77,7 +77,6 @@ def plan_generation(
         return Planned(facts, lowered, count)
     if was is None:
         raise another_script(path)
-    lowered, comparison = _compared(was, script, make, facts.generation + 1, from_now)
     if facts.ended:
         raise StateError(
             f"the run in {path!r} has ended, and its script has changed since",
@@ -85,6 +84,7 @@ def plan_generation(
         )
     if count != facts.buckets:
         raise _other_buckets(facts)
+    lowered, comparison = _compared(was, script, make, facts.generation + 1, from_now)
     return Planned(facts, lowered, count, was, comparison)
 
 
