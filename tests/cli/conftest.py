@@ -49,9 +49,11 @@ class FakeEngine(ModuleType):
         self.handle = FakeHandle([])
         self.calls = []
 
-    def start_script(self, script, checkpoint, follow, verbose, options=None, overwrite=False, max_rejected=None, buckets=None):
+    def start_script(
+        self, script, checkpoint, follow, verbose, options=None, overwrite=False, max_rejected=None, buckets=None, from_now=()
+    ):
         self.calls.append((script, checkpoint, follow, verbose))
-        self.buckets = buckets
+        self.buckets, self.from_now = buckets, tuple(from_now)
         if isinstance(self.handle, Exception):
             raise self.handle
         return self.handle

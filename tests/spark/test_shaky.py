@@ -202,7 +202,7 @@ def test_whenever_a_change_of_the_script_dies_one_generation_counts(spark, syste
         if deaths < DEATHS // 2:
             system.dieAfter(4 + 25 * deaths + rng.randrange(25))  # about 120 changes make a generation
         try:
-            start_run(spark, script, {}, **how).stop()
+            start_run(spark, script, {}, **how, from_now=("rows",)).stop()
             changes = system.changes() - before
         except HeadraceError:
             assert system.isDead()

@@ -50,10 +50,18 @@ class CatalystTypes:
         return normalize_type(frame.schema.fields[0].dataType.simpleString())
 
 
+FLOATS = ("ARRAY<FLOAT>", "ARRAY<DOUBLE>")
+
+
 def physical(kind: str) -> str:
-    """The type in which a column leaves Python: times and dates as plain integers."""
+    """The type in which a column leaves Python: times and dates as plain integers, lists of floats as text.
+
+    Spark takes lists from pandas, for which NaN is NULL.
+    """
     if kind.startswith("TIMESTAMP"):
         return "BIGINT"
+    if kind in FLOATS:
+        return "ARRAY<STRING>"
     return "INT" if kind == "DATE" else kind
 
 
@@ -66,4 +74,6 @@ def logical(name: str, kind: str) -> str:
             return f"CAST(timestamp_micros({name}) AS TIMESTAMP_NTZ)"
         case "DATE":
             return f"date_from_unix_date({name})"
+        case _ if kind in FLOATS:
+            return f"CAST({name} AS {kind})"
     return name
