@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hypothesis import strategies as st
-from seeds import FIRST, agrees, examples
 
 from headrace.oracle.admission import Batch
 from headrace.plan.expr import Expr
@@ -16,6 +15,7 @@ from headrace.testing.conformance import Run
 from headrace.testing.local import local_engine
 from headrace.testing.reach import hold
 from headrace.testing.strategies import PREDICATES, Case, arrivals, sampled, streams, window_aggregates, window_reports
+from seeds import FIRST, agrees, examples
 
 
 @st.composite

@@ -7,7 +7,6 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from seeds import FIRST, agrees, examples
 
 from headrace.oracle.admission import Arrival, Batch, admit
 from headrace.oracle.rows import from_micros
@@ -19,6 +18,7 @@ from headrace.testing.disorder import Timed, delayed, disordered, in_order, punc
 from headrace.testing.local import local_engine
 from headrace.testing.pattern_strategies import seeded_pattern_case
 from headrace.testing.reach import hold
+from seeds import FIRST, agrees, examples
 
 
 def conforms(run: Run, seed: int) -> None:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from unittest.mock import patch
 
-from seeds import FIRST, agrees, examples
-
 from headrace.oracle.admission import Arrival, Batch
 from headrace.oracle.rows import from_micros
 from headrace.sql import parse_script
@@ -18,6 +16,7 @@ from headrace.testing.conformance import Run, check_query
 from headrace.testing.local import local_engine
 from headrace.testing.reach import hold
 from headrace.testing.strategies import policy_cases, sampled, shared_looks
+from seeds import FIRST, agrees, examples
 
 
 def conforms(run: Run, seed: int) -> None:
