@@ -47,9 +47,8 @@ class Comparison:
             if query in self.refused:
                 out.append(f"{query}: refused: {self.refused[query]}")
             elif query in self.lacking:
-                out.append(
-                    f"{query}: refused, unless it begins with nothing (--from-now): needs {'; '.join(self.lacking[query])}"
-                )
+                needs = "; ".join(self.lacking[query])
+                out.append(f"{query}: refused, unless it begins with nothing (--from-now): it needs {needs}")
             else:
                 out.append(f"{query}: begins, complete: what it needs is there, or is made of the rows that are")
         return out + [f"{query}: its state goes" for query in self.removed]
