@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headrace.aggregates.queue import QueueTally
-from headrace.kernels.windows import queues
 
 if TYPE_CHECKING:
     from headrace.aggregates.moves import Moves
@@ -60,8 +59,5 @@ class ListTally(QueueTally):
 
     def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
         """The whole queue at every event."""
-        saved = None if keep else self._copy(np.unique(event_key))
-        ends = np.zeros(len(event_key), np.int64)
-        words = queues.lists(*(*self._moving(moves, event_key), ends))
-        self._restore(saved)
+        words, ends, _ = self._read(moves, event_key, keep, whole=True)
         return {"value": Lists(words, ends)}

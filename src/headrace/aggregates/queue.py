@@ -52,12 +52,21 @@ class QueueTally:
         reserve(self, ("nodes", "held", "codes", "links"), count)
 
     def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
-        """The front of the queue at every event. What a queue drops cannot be computed back, so what was there is put back."""
+        """The front of the queue at every event."""
+        words, _, code = self._read(moves, event_key, keep)
+        return {"value": words, "code": code}
+
+    def _read(
+        self, moves: Moves, event_key: np.ndarray, keep: bool, *, whole: bool = False
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Words, where those of each event end, and codes. What a queue drops cannot be computed back, so it is put back."""
         saved = None if keep else self._copy(np.unique(event_key))
-        out, code = np.zeros(len(event_key), np.int64), np.zeros(len(event_key), np.uint8)
-        queues.queues(*(*self._moving(moves, event_key), out, code))
-        self._restore(saved)
-        return {"value": out, "code": code}
+        ends, code = np.zeros(len(event_key), np.int64), np.zeros(len(event_key), np.uint8)
+        words = queues.queues(*self._moving(moves, event_key), whole, ends, code)
+        if saved is not None:
+            self.reset(saved[0])
+            self._put(*saved)
+        return words, ends, code
 
     def _moving(self, moves: Moves, event_key: np.ndarray) -> tuple[Any, ...]:
         """What kernels take: the moves, and the queues with room for them."""
@@ -72,12 +81,6 @@ class QueueTally:
             at.keys(moves.leave), moves.leave_row, self.mode, ranks,
             self.head, self.tail, self.nodes, self.held, self.codes, self.links, self.free,
         )  # fmt: skip
-
-    def _restore(self, saved: tuple[np.ndarray, ...] | None) -> None:
-        """Put queues back as they were."""
-        if saved is not None:
-            self.reset(saved[0])
-            self._put(*saved)
 
     def reset(self, keys: np.ndarray) -> None:
         """Forget these keys."""

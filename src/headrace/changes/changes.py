@@ -23,7 +23,6 @@ class Changes:
     rows: pa.RecordBatch
 
     def __len__(self) -> int:
-        """How many changes."""
         return len(self.sign)
 
     @staticmethod
@@ -35,14 +34,12 @@ class Changes:
 
     @staticmethod
     def merge(parts: Sequence[Changes]) -> Changes:
-        """All of them, one after the other."""
         if len(parts) == 1:
             return parts[0]
         sign = np.concatenate([p.sign for p in parts])
         return Changes(sign, Keys.concat([p.keys for p in parts]), concat([p.rows for p in parts]))
 
     def take(self, index: np.ndarray) -> Changes:
-        """The changes at these places."""
         return Changes(self.sign[index], self.keys.take(index), take(self.rows, index))
 
     def in_order(self) -> Changes:
@@ -51,7 +48,6 @@ class Changes:
 
 
 def write_changes(changes: Changes) -> bytes:
-    """Changes as bytes that say what is in them."""
     own = [pa.array(changes.sign), *to_arrow(changes.keys)]
     names = ["_sign", *KEY_NAMES, *changes.rows.schema.names]
     batch = pa.RecordBatch.from_arrays([*own, *changes.rows.columns], names)
@@ -62,7 +58,6 @@ def write_changes(changes: Changes) -> bytes:
 
 
 def read_changes(data: bytes) -> Changes:
-    """The changes that were written."""
     with pa.ipc.open_stream(data) as reader:
         batch = reader.read_next_batch()
     sign, *rest = batch.columns

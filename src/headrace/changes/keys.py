@@ -35,12 +35,10 @@ class Keys:
     sub: np.ndarray | None = None  # a line of words for each row; None: no row is derived
 
     def __len__(self) -> int:
-        """How many."""
         return len(self.ts)
 
     @staticmethod
     def none() -> Keys:
-        """No keys."""
         return Keys(_NONE, _NONE, _NONE)
 
     @staticmethod
@@ -49,17 +47,14 @@ class Keys:
         return Keys(time, np.full(len(time), CLOCK_PLACE, np.int64), np.zeros(len(time), np.int64))
 
     def take(self, index: np.ndarray) -> Keys:
-        """The keys at these places."""
         return Keys(self.ts[index], self.high[index], self.low[index], None if self.sub is None else self.sub[index])
 
     def slice(self, start: int, stop: int) -> Keys:
-        """Keys start..stop, without a copy."""
         some = slice(start, stop)
         return Keys(self.ts[some], self.high[some], self.low[some], None if self.sub is None else self.sub[some])
 
     @staticmethod
     def concat(parts: Sequence[Keys]) -> Keys:
-        """One after the other."""
         filled = [p for p in parts if len(p)]
         if len(filled) < 2:
             return filled[0] if filled else Keys.none()
@@ -69,7 +64,6 @@ class Keys:
         return Keys(ts, high, low, np.concatenate(_as_wide([p.words for p in filled])))
 
     def append(self, other: Keys) -> Keys:
-        """These, then the others."""
         return Keys.concat((self, other))
 
     @property
@@ -128,13 +122,11 @@ def _as_wide(parts: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def dump_keys(keys: Keys) -> dict[str, np.ndarray]:
-    """By the names of their parts."""
     own = {"ts": keys.ts, "high": keys.high, "low": keys.low}
     return own if keys.sub is None else {**own, "sub": keys.sub}
 
 
 def load_keys(state: Mapping[str, np.ndarray]) -> Keys:
-    """What was dumped."""
     return Keys(state["ts"], state["high"], state["low"], state.get("sub"))
 
 

@@ -26,5 +26,4 @@ def take(batch: pa.RecordBatch, index: np.ndarray) -> pa.RecordBatch:
 
 
 def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """One after the other."""
     return pa.RecordBatch.from_struct_array(pa.concat_arrays([batch.to_struct_array() for batch in batches]))

@@ -41,7 +41,6 @@ class Shape:
     times: tuple[int, ...]  # inputs that are the time itself, and do not travel
 
     def schema(self, stage: Stage) -> pa.Schema:
-        """The columns of a cell."""
         fields = [("ts", pa.uint32() if self.short_ts else pa.int64()), ("low", pa.uint32() if self.short_low else pa.int64())]
         fields += [("segment", pa.int32())] if self.segments else []
         fields += [("behind", pa.uint8())] if self.behind else []
@@ -133,7 +132,6 @@ Head = RowsHead | FeedHead | FollowHead | ControlHead | ResultHead | NumbersHead
 
 
 def write_head(head: Head, counted: Counted | None = None) -> str:
-    """The line of JSON."""
     match head:
         case ControlHead(now=now, ended=ended):
             return CONTROL % (now, json.dumps(ended))
@@ -160,7 +158,6 @@ def write_head(head: Head, counted: Counted | None = None) -> str:
 
 
 def read_head(line: str) -> Head:
-    """What was written."""
     about: dict[str, Any] = json.loads(line)
     match about["kind"]:
         case "rows":

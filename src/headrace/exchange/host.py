@@ -80,15 +80,12 @@ class Cells:
         return self.cells.get("version")
 
     def head(self) -> bytes:
-        """The head of the bucket."""
         return self.cells["head"]
 
     def get(self, chunk: int) -> bytes | None:
-        """The bytes of a chunk."""
         return self.cells.get(f"chunk {chunk}")
 
     def get_page(self, name: str) -> bytes:
-        """A page."""
         return self.cells[f"page {name}"]
 
 

@@ -39,7 +39,6 @@ class Placed:
         return self.take(rows), rows
 
     def take(self, rows: np.ndarray) -> Placed:
-        """The events at these places, in this order."""
         return Placed(self.keys.take(rows), self.segment[rows], self.partition, self.place, self.now, self.partitioned)
 
 

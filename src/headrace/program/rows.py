@@ -15,5 +15,4 @@ class RowsProgram:
 
     @property
     def queries(self) -> tuple[str, ...]:
-        """Whose rows it makes."""
         return tuple(o.query for o in self.outputs)

@@ -199,7 +199,6 @@ class Stage(Generic[P]):
 
     @property
     def queries(self) -> tuple[str, ...]:
-        """Whose rows it makes."""
         return (*self.program.queries, *(o.query for o in self.late))
 
     @property

@@ -82,7 +82,6 @@ class WindowsProgram:
 
     @property
     def queries(self) -> tuple[str, ...]:
-        """Whose rows it makes."""
         return (*(o.query for o in self.outputs), *(r.query for r in self.reports))
 
     @property

@@ -57,7 +57,6 @@ def _mix_bytes(high: np.ndarray, low: np.ndarray, offsets: np.ndarray, data: np.
 
 
 def is_valid(column: pa.Array) -> np.ndarray:
-    """Where a column is not NULL."""
     if column.null_count == 0:
         return np.ones(len(column), np.bool_)
     return pc.is_valid(column).to_numpy(zero_copy_only=False)

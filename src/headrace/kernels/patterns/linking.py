@@ -21,7 +21,6 @@ def _chain_of_row(stacks: Stacks, j: int, row: int, words: np.ndarray) -> int:
 
 @nb.njit(s.nothing(STACKS, s.integer), cache=True, forceinline=True)
 def link(stacks: Stacks, row: int) -> None:
-    """Put a row into its chains."""
     rows, links, last, indexes = stacks.rows, stacks.links, stacks.last, stacks.indexes
     m, words = links.shape[1] // 2, np.empty(indexes.shape[1], np.int64)
     for j in range(len(indexes)):
@@ -62,7 +61,6 @@ def _take_out(stacks: Stacks, row: int, alone: bool) -> None:
 
 @nb.njit(s.nothing(STACKS, s.integer), cache=True, forceinline=True)
 def unlink(stacks: Stacks, row: int) -> None:
-    """Take a row out of its chains."""
     _take_out(stacks, row, True)
 
 
@@ -76,7 +74,6 @@ def link_all(stacks: Stacks, chosen: np.ndarray) -> None:
 
 @nb.njit(s.nothing(STACKS, s.ints), cache=True)
 def unlink_all(stacks: Stacks, chosen: np.ndarray) -> None:
-    """Take these rows out of their chains."""
     borrowed = lent(stacks)
     for i in range(len(chosen)):
         unlink(borrowed, chosen[i])

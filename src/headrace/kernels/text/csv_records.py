@@ -54,20 +54,11 @@ CUT = types.UniTuple(types.int64, 3)
 
 @nb.njit(
     CUT(
-        BYTES,
-        s.integer,
-        s.boolean,
-        s.integer,
-        s.integer,
-        s.ints,
-        s.integer,
-        ROWS,
-        ROWS,
-        types.Array(types.uint8, 2, "C"),
-        s.LIMBS,
+        BYTES, s.integer, s.boolean, s.integer, s.integer, s.ints, s.integer,
+        ROWS, ROWS, types.Array(types.uint8, 2, "C"), s.LIMBS,
     ),
     cache=True,
-)
+)  # fmt: skip
 def split_records(
     data: np.ndarray, start: int, final: bool, delimiter: int, fields: int, slots: np.ndarray, line: int,
     starts: np.ndarray, ends: np.ndarray, kinds: np.ndarray, record: np.ndarray,

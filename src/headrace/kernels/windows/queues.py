@@ -68,103 +68,53 @@ def _pop(key, row, head, tail, nodes, links, free):  # type: ignore[no-untyped-d
 
 
 @nb.njit(
-    s.nothing(
-        s.keys,
-        s.ints,
-        s.ints,
-        s.keys,
-        s.ints,
-        s.int_rows,
-        s.codes,
-        s.codes,
-        s.keys,
-        s.ints,
-        s.integer,
-        s.ints,
-        s.KEYS,
-        s.KEYS,
-        s.INTS,
-        s.LIMBS,
-        s.CODES,
-        s.LINKS,
-        s.INTS,
-        s.INTS,
-        s.CODES,
+    s.INTS(
+        s.keys, s.ints, s.ints, s.keys, s.ints, s.int_rows, s.codes, s.codes, s.keys, s.ints, s.integer, s.ints,
+        s.KEYS, s.KEYS, s.INTS, s.LIMBS, s.CODES, s.LINKS, s.INTS, s.boolean, s.INTS, s.CODES,
     ),
     cache=True,
-)
+)  # fmt: skip
 def queues(
     event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
     enter_key: np.ndarray, enter_row: np.ndarray, enter_value: np.ndarray, enter_code: np.ndarray,
     enter_shown: np.ndarray, leave_key: np.ndarray, leave_row: np.ndarray,
     mode: int, ranks: np.ndarray, head: np.ndarray, tail: np.ndarray,
     nodes: np.ndarray, values: np.ndarray, codes: np.ndarray, links: np.ndarray, free: np.ndarray,
-    out: np.ndarray, out_code: np.ndarray,
-) -> None:  # fmt: skip
-    """Push what enters, pop what leaves, read the front. `free` must hold a node for every row that enters.
-
-    `enter_code` says what is compared, `enter_shown` what is shown.
-    """
-    last = values.shape[1] - 1
-    entered, left = 0, 0
-    for i in range(len(event_key)):
-        while entered < enter_end[i]:
-            _push(enter_key[entered], enter_row[entered], enter_value[entered], enter_code[entered],
-                  enter_shown[entered], mode, ranks, head, tail, nodes, values, codes, links, free)  # fmt: skip
-            entered += 1
-        while left < leave_end[i]:
-            _pop(leave_key[left], leave_row[left], head, tail, nodes, links, free)
-            left += 1
-        front = head[event_key[i]]
-        out_code[i] = NULL
-        if front != NIL:
-            out[i], out_code[i] = values[front, last], codes[front]
-    for j in range(entered, len(enter_key)):
-        _push(enter_key[j], enter_row[j], enter_value[j], enter_code[j],
-              enter_shown[j], mode, ranks, head, tail, nodes, values, codes, links, free)  # fmt: skip
-    for j in range(left, len(leave_key)):
-        _pop(leave_key[j], leave_row[j], head, tail, nodes, links, free)
-
-
-@nb.njit(
-    s.INTS(
-        s.keys, s.ints, s.ints, s.keys, s.ints, s.int_rows, s.codes, s.codes, s.keys, s.ints, s.integer, s.ints,
-        s.KEYS, s.KEYS, s.INTS, s.LIMBS, s.CODES, s.LINKS, s.INTS, s.INTS,
-    ),
-    cache=True,
-)  # fmt: skip
-def lists(
-    event_key: np.ndarray, enter_end: np.ndarray, leave_end: np.ndarray,
-    enter_key: np.ndarray, enter_row: np.ndarray, enter_value: np.ndarray, enter_code: np.ndarray,
-    enter_shown: np.ndarray, leave_key: np.ndarray, leave_row: np.ndarray,
-    mode: int, ranks: np.ndarray, head: np.ndarray, tail: np.ndarray,
-    nodes: np.ndarray, values: np.ndarray, codes: np.ndarray, links: np.ndarray, free: np.ndarray, ends: np.ndarray,
+    whole: bool, ends: np.ndarray, out_code: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
-    """As `queues`, but read the whole queue: gives the values of all events, and in `ends` where those of each end."""
+    """Push what enters, pop what leaves, and give the front at every event. `free` must hold a node for every row that enters.
+
+    `enter_code` says what is compared, `enter_shown` what is shown. If `whole`, all values of the queue are given, those of one
+    event behind those of the other, and in `ends` where they end.
+    """
+    shown, events = values.shape[1] - 1, len(event_key)
+    out = np.zeros(max(64, events) if whole else events, np.int64)
     entered, left, total = 0, 0, 0
-    out = np.empty(max(64, len(event_key)), np.int64)
-    for i in range(len(event_key)):
-        while entered < enter_end[i]:
+    for i in range(events + 1):
+        rest = i == events  # what moves behind the last event
+        while entered < (len(enter_key) if rest else enter_end[i]):
             _push(enter_key[entered], enter_row[entered], enter_value[entered], enter_code[entered],
                   enter_shown[entered], mode, ranks, head, tail, nodes, values, codes, links, free)  # fmt: skip
             entered += 1
-        while left < leave_end[i]:
+        while left < (len(leave_key) if rest else leave_end[i]):
             _pop(leave_key[left], leave_row[left], head, tail, nodes, links, free)
             left += 1
+        if rest:
+            break
         node = head[event_key[i]]
+        if not whole:
+            out_code[i] = NULL
+            if node != NIL:
+                out[i], out_code[i] = values[node, shown], codes[node]
+            continue
         while node != NIL:
             if total == len(out):
                 out = np.concatenate((out, np.empty(total, np.int64)))
-            out[total] = values[node, 0]
+            out[total] = values[node, shown]
             total += 1
             node = links[node, 1]
         ends[i] = total
-    for j in range(entered, len(enter_key)):
-        _push(enter_key[j], enter_row[j], enter_value[j], enter_code[j],
-              enter_shown[j], mode, ranks, head, tail, nodes, values, codes, links, free)  # fmt: skip
-    for j in range(left, len(leave_key)):
-        _pop(leave_key[j], leave_row[j], head, tail, nodes, links, free)
-    return out[:total].copy()
+    return out[:total].copy() if whole else out
 
 
 @nb.njit(s.INTS(s.keys, s.KEYS, s.LINKS), cache=True)
@@ -198,7 +148,6 @@ def dump(
 
 @nb.njit(s.nothing(s.keys, s.KEYS, s.KEYS, s.LINKS, s.INTS), cache=True)
 def clear(keys: np.ndarray, head: np.ndarray, tail: np.ndarray, links: np.ndarray, free: np.ndarray) -> None:
-    """Empty the queues of these keys."""
     for key in keys:
         node = head[key]
         while node != NIL:

@@ -200,7 +200,6 @@ def dump(
 
 @nb.njit(s.nothing(s.keys, s.KEYS, s.LINKS, s.INTS, s.integer), cache=True)
 def clear(keys: np.ndarray, root: np.ndarray, links: np.ndarray, free: np.ndarray, size: int) -> None:
-    """Empty the treaps of these keys."""
     path = np.empty(size + 1, np.int32)
     for key in keys:
         depth = 0
