@@ -62,7 +62,7 @@ class QueueTally:
         """Words, where those of each event end, and codes. What a queue drops cannot be computed back, so it is put back."""
         saved = None if keep else self._copy(np.unique(event_key))
         ends, code = np.zeros(len(event_key), np.int64), np.zeros(len(event_key), np.uint8)
-        words = queues.queues(*self._moving(moves, event_key), whole, ends, code)
+        words = queues.queues(*(*self._moving(moves, event_key), whole, ends, code))
         if saved is not None:
             self.reset(saved[0])
             self._put(*saved)
