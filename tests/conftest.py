@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from quick import INTERPRETED, QUICK
+
 settings.register_profile("fast", max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # Most properties take a share of this: a sixth for policies and cascades (300), a third for joins and merges (600).
 settings.register_profile("long", max_examples=1_800, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -51,22 +53,16 @@ def java_classes(tmp_path_factory):
     return tmp_path_factory.mktemp("classes")
 
 
-INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-JAVA = "spark.driver.extraJavaOptions"
-
-
 @pytest.fixture(scope="session")
 def spark(java_classes):
     """A local Spark session with Headrace's profile.
 
-    It interprets plans instead of compiling them, which for plans of a few rows is most of the work; `HEADRACE_THROUGHOUT` has
-    them compiled, and so has what is about how Spark computes (`compiled`), and all that starts a process of its own. Nor does
-    the JVM optimize what it compiles: that takes a third of its time, and pays in runs that are longer than all tests.
+    It does little for plans that run once (`quick.py`). `HEADRACE_THROUGHOUT` has them compiled, and so has what is about how
+    Spark computes (`compiled`).
     """
-    from headrace.spark.session import LOCAL, local_session
+    from headrace.spark.session import local_session
 
-    quick = {**INTERPRETED, JAVA: f"{LOCAL[JAVA]} -XX:TieredStopAtLevel=1"}
-    how = {} if os.environ.get("HEADRACE_THROUGHOUT") else quick
+    how = {} if os.environ.get("HEADRACE_THROUGHOUT") else QUICK
     session = local_session(**how, **{"spark.driver.extraClassPath": str(java_classes)})
     yield session
     session.stop()

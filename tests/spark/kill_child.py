@@ -1,4 +1,4 @@
-"""A process that runs a script over files, again and again in one session: kill_child.py SCRIPT CHECKPOINT.
+"""A process that runs a script over files, again and again in one session: kill_child.py SCRIPT CHECKPOINT SETTINGS.
 
 It starts a run for every line on standard input, `follow` or `rest`, and says on standard output that it is `active`, and at last
 `done`, or `failed` and why.
@@ -6,6 +6,7 @@ It starts a run for every line on standard input, `follow` or `rest`, and says o
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -13,15 +14,13 @@ from pathlib import Path
 from headrace.errors import HeadraceError
 from headrace.spark.jvm import process as jvm
 from headrace.spark.run import start_run
-from headrace.spark.session import LOCAL, local_session
+from headrace.spark.session import local_session
 from headrace.sql import parse_script
 
-JAVA = "spark.driver.extraJavaOptions"
 
-
-def main(script: str, checkpoint: str) -> None:
+def main(script: str, checkpoint: str, settings: str) -> None:
     jvm._zygote = zygote_with_kill_points
-    spark = local_session(**{JAVA: f"{LOCAL[JAVA]} -XX:TieredStopAtLevel=1"})  # it lives too shortly for more
+    spark = local_session(**json.loads(settings))
     spark.sparkContext.setLogLevel("OFF")
     plan = parse_script(Path(script).read_text(encoding="utf-8"))
     for line in sys.stdin:

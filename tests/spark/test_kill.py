@@ -7,6 +7,7 @@ was. `HEADRACE_KILLS=100` kills more often than the default, `HEADRACE_SEED` cho
 
 from __future__ import annotations
 
+import json
 import os
 import queue
 import signal
@@ -34,6 +35,7 @@ from headrace.testing.conformance import Run, drive
 from headrace.testing.disorder import disordered
 from headrace.testing.engine import Batch
 from headrace.testing.local import local_engine
+from quick import QUICK
 
 pytestmark = pytest.mark.spark
 
@@ -78,7 +80,7 @@ class Child:
     def __init__(self, root: Path) -> None:
         program, self.log = Path(__file__).with_name("kill_child.py"), root / "child.log"
         self.process = subprocess.Popen(
-            [sys.executable, str(program), str(root / "script.cql"), str(root / "checkpoint")],
+            [sys.executable, str(program), str(root / "script.cql"), str(root / "checkpoint"), json.dumps(QUICK)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log.open("ab"), text=True, start_new_session=True,
             env={**os.environ, FOLDER: str(root / "points")},
         )  # fmt: skip

@@ -1,0 +1,13 @@
+"""Settings of a Spark session that runs many plans, each of them once, over a few rows.
+
+Plans are interpreted instead of compiled, which is most of the work for a few rows. Nor does the JVM optimize what it compiles:
+that takes a third of its time, and pays in runs that are longer than all tests.
+"""
+
+from __future__ import annotations
+
+from headrace.spark.settings import LOCAL
+
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+JAVA = "spark.driver.extraJavaOptions"
+QUICK = {**INTERPRETED, JAVA: f"{LOCAL[JAVA]} -XX:TieredStopAtLevel=1"}
