@@ -17,12 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.files.chunks import Chunk, unescape
+from headrace.files.chunks import Chunk, Origin, origin_of, unescape
 from headrace.files.contents import Plain
-from headrace.files.following import Follower, Kind
+from headrace.files.following import Follower, Kind, whole
 from headrace.files.identity import is_same
-from headrace.files.origin import Origin, origin_of
-from headrace.files.records import whole
 
 HEADER = b"id,text\n"
 CSV = Kind("csv", ",", lambda head: len(HEADER) if head.startswith(HEADER) else 0)

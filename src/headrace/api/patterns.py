@@ -37,7 +37,6 @@ class Event:
     several: bool = False
 
     def __invert__(self) -> Event:
-        """An event that must not be there."""
         return replace(self, negated=not self.negated)
 
     def repeated(self) -> Event:

@@ -29,7 +29,6 @@ class Formatted:
 
     @property
     def changed(self) -> bool:
-        """Whether there is anything to do."""
         return self.before != self.after
 
     def diff(self) -> str:

@@ -28,18 +28,15 @@ class Plain:
     """A file as it is. It can be read to its end though it has been renamed or deleted."""
 
     def __init__(self, path: str) -> None:
-        """Open it."""
         self._fd = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
 
     def read(self, count: int, offset: int) -> bytes:
-        """As `Content.read`."""
         data = os.pread(self._fd, count, offset)
         while 0 < len(data) < count and (more := os.pread(self._fd, count - len(data), offset + len(data))):
             data += more
         return data
 
     def status(self) -> os.stat_result:
-        """What the file system says of it now."""
         return os.fstat(self._fd)
 
     def is_being_written(self) -> bool:
@@ -56,7 +53,6 @@ class Plain:
         return False
 
     def close(self) -> None:
-        """As `Content.close`."""
         os.close(self._fd)
 
 
@@ -64,7 +60,6 @@ class Packed:
     """A compressed file, read from its beginning on. One that is not all there yet raises EOFError at its end."""
 
     def __init__(self, path: str) -> None:
-        """Open it."""
         self._path = path
         self._file: IO[bytes] | Any = None
         self._start, self._held = 0, b""  # what was read last, and where that begins
@@ -89,7 +84,6 @@ class Packed:
         return self._held[:count]
 
     def close(self) -> None:
-        """As `Content.close`."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -106,5 +100,4 @@ def _opened(path: str) -> IO[bytes] | Any:
 
 
 def opened(path: str) -> Plain | Packed:
-    """The content of a file."""
     return Packed(path) if path.endswith(PACKED) else Plain(path)

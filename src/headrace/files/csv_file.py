@@ -26,7 +26,6 @@ class CsvCutter:
         self._header = b""
 
     def begin(self, head: bytes) -> tuple[int, int]:
-        """Find the layout."""
         kind = format_of(head[:LOOK])
         if kind not in ("csv", "json", None):
             self.unreadable = f"the file is {kind}, and is read as CSV"
@@ -42,7 +41,6 @@ class CsvCutter:
         return layout.skip, layout.lines
 
     def cut(self, data: bytes, line: int, *, final: bool, most: int | None = None) -> tuple[Cut, int, int]:
-        """The records in the data."""
         most = most or data.count(b"\n") + data.count(b"\r") + 1
         width, buffer = len(self.columns), np.frombuffer(data, np.uint8)
         starts, ends = np.empty((2, most, width), np.int32)
@@ -75,7 +73,6 @@ class CsvCutter:
         return np.flatnonzero(~np.array(same, np.bool_)) if any(same) else None
 
     def _why(self, data: bytes, record: np.ndarray) -> dict[int, str]:
-        """Why records cannot be read."""
         if self._trouble:
             return dict.fromkeys(range(len(record)), self._trouble)
         why = not_text(data, record[:, 0], record[:, 1])

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from headrace.files.chunks import LOOK, Chunk, told
 from headrace.files.contents import Packed, Plain, opened
 from headrace.files.identity import Found, Register, is_same
 from headrace.files.ledger import Followed, Ledger
-from headrace.files.records import whole
 
 if TYPE_CHECKING:
     from headrace.files.ledger import Storage
@@ -103,7 +104,6 @@ class Follower:
             self._tell_user(text)
 
     def close(self) -> None:
-        """Let go of all files."""
         for file in self.ledger.files.values():
             file.close()
 
@@ -226,3 +226,15 @@ class Follower:
         self.ledger.publish(chunk, piece.header + piece.data + (b"" if ends else b"\n"))
         file.head, file.tail, file.last, file.taken = head, chunk.tail, last, taken
         file.offset, file.line = chunk.end, line + lines
+
+
+def whole(text: bytes, delimiter: str | None) -> int:
+    """How many bytes of a text that begins with a record are whole records.
+
+    A record ends with its line; in CSV (which has a delimiter) not within quotes, in JSON not within brackets.
+    """
+    from headrace.kernels.text import records  # compiled code is loaded where files are followed
+
+    if delimiter is None:
+        return int(records.last_json_end(np.frombuffer(text, np.uint8)))
+    return int(records.last_end(np.frombuffer(text, np.uint8), ord(delimiter))) if b'"' in text else text.rfind(b"\n") + 1

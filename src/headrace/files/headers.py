@@ -34,7 +34,6 @@ class CsvLayout:
 
     @property
     def headed(self) -> bool:
-        """Whether the first record is a header."""
         return bool(self.header)
 
 
@@ -57,7 +56,6 @@ def first_records(head: bytes, delimiter: str, most: int) -> Iterator[tuple[list
 
 
 def layout_of(head: bytes, delimiter: str, schema: Schema) -> CsvLayout:
-    """The layout of a file that begins so."""
     start = len(BOM) if head.startswith(BOM) else 0
     plain = CsvLayout(len(schema.fields), tuple(range(len(schema.fields))), skip=start)
     first = next(first_records(head[start:], delimiter, 1), None)

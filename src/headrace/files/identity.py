@@ -273,7 +273,6 @@ class Folder:
 
 
 def _listed(folder: str) -> list[Found]:
-    """All files in a folder."""
     out = []
     try:
         with os.scandir(folder or ".") as entries:

@@ -19,7 +19,6 @@ class JsonCutter:
     """Cuts one file."""
 
     def __init__(self, schema: Schema) -> None:
-        """For a file of which nothing is known yet."""
         self.columns: tuple[str, ...] = (FOLDED,)
         self.names = names_of(schema)
         self.lines = True
@@ -27,7 +26,6 @@ class JsonCutter:
         self._inside = 0  # whether in an array
 
     def begin(self, head: bytes) -> tuple[int, int]:
-        """Find out whether every line is a value."""
         kind = format_of(head[:LOOK])
         if kind not in ("csv", "json", None):
             self.unreadable = f"the file is {kind}, and is read as JSON"
@@ -36,7 +34,6 @@ class JsonCutter:
         return start, 0
 
     def cut(self, data: bytes, line: int, *, final: bool, most: int | None = None) -> tuple[Cut, int, int]:
-        """The values in the data."""
         if most is None:
             most = 1 + (data.count(b"\n") if self.lines else data.count(b"{") + data.count(b",") + data.count(b"\n"))
         record, buffer = np.empty((most, 4), np.int64), np.frombuffer(data, np.uint8)
@@ -99,7 +96,6 @@ class Names:
 
 
 def names_of(schema: Schema) -> Names:
-    """Of declared columns."""
     tree = _Tree()
     tree.struct([(f.name, exp.DataType.build(f.type, dialect="spark")) for f in schema.fields])
     return Names(
@@ -125,7 +121,6 @@ class _Tree:
         return len(self.kinds) - 1
 
     def struct(self, fields: list[tuple[str, exp.Expr]]) -> int:
-        """The node of a STRUCT of these fields."""
         node, start = self._node(k.STRUCT), len(self.field)
         self.first[node] = (start, len(fields))
         self.field += [(0, 0, -1)] * len(fields)

@@ -73,7 +73,6 @@ class Followed:
         return self.path != self.first_path
 
     def close(self) -> None:
-        """Let go of the file."""
         if self.content is not None:
             self.content.close()
             self.content = None
@@ -129,7 +128,6 @@ class Ledger:
         return name
 
     def publish(self, chunk: Chunk, data: bytes) -> None:
-        """A chunk, all of it or nothing."""
         self.storage.add(f"{self.folder}/{chunk.name}", data)
         self.chunks[chunk.name] = chunk.length
 

@@ -47,7 +47,6 @@ def remote(path: str) -> tuple[FileSystem, str] | None:
 
 
 def packed_as(head: bytes) -> str | None:
-    """How a file is compressed, by its first bytes."""
     return next((kind for magic, kind in PACKED.items() if head.startswith(magic)), None)
 
 

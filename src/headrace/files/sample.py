@@ -35,7 +35,6 @@ class Sample:
 
     @property
     def share(self) -> float:
-        """Of the rows, those that do not fit."""
         return self.misfits / self.read if self.read else 0.0
 
 
@@ -62,7 +61,6 @@ def _rows(reading: Reading, files: tuple[str, ...]) -> Iterator[dict[str, Any]]:
 
 
 def _misfit(row: dict[str, Any], reading: Reading) -> str:
-    """What does not fit."""
     if reading.format == "json":
         return _json_misfit(row[TEXT], reading.schema)
     for column, field in zip(reading.columns, reading.schema.fields, strict=True):

@@ -57,7 +57,6 @@ class Options:
         return tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: self.types])
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be generated."""
         if not (math.isfinite(self.rate) and 1e-6 <= self.rate <= 1 / _MICROSECOND):
             raise _bad("rate", self.rate, "events per second of event time, from 0.000001 to 1000000")
         if not 1 <= self.keys <= MAX_KEYS:

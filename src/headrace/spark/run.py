@@ -315,7 +315,6 @@ class Run:
 
     @property
     def done(self) -> bool:
-        """Whether it has ended."""
         return self._ended.is_set()
 
     @property
@@ -333,16 +332,13 @@ class Run:
         self._ended.wait(30)
 
     def __enter__(self) -> Run:
-        """Itself."""
         return self
 
     def __exit__(self, kind: object, error: object, where: object) -> None:
-        """Stop it."""
         self.stop()
         self._discard()
 
     def wait(self, timeout: float | None = None) -> Run:
-        """Until it has ended; raises what went wrong."""
         if not self._ended.wait(timeout):
             raise NotEnded(f"the run has not ended after {timeout} seconds", hint="wait longer, or stop it")
         if self.error is not None:
@@ -350,7 +346,6 @@ class Run:
         return self
 
     def poll(self, timeout_s: float) -> list[Event]:
-        """Rows to show and batches done since the last call."""
         deadline = time.monotonic() + timeout_s
         while True:
             ended = self.done

@@ -144,7 +144,6 @@ def tell(facts: Facts, lost: list[Payment], picture: Path) -> None:
 
 
 def story(facts: Facts, lost: list[Payment], picture: Path) -> list[str]:
-    """The table in words."""
     ours = {card for card, _, _ in facts.alerts}
     theirs = {card for _, card, n in facts.hops if n > data.LIMIT}
     lines = [

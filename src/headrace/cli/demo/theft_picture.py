@@ -25,7 +25,6 @@ LIFT = {AT_ONCE: 0.22, SURE: 0.0, SORTED: -0.22}
 
 
 def draw(rows: list[Reading], said: list[Said], path: Path) -> None:
-    """Save the picture as PNG."""
     from matplotlib.figure import Figure
 
     gone = {r.book: r.at for r in rows if r.kind == "exit"}

@@ -49,14 +49,12 @@ class Tables:
     """A table that goes on: the header comes again only when another query prints, and columns keep their width."""
 
     def __init__(self) -> None:
-        """Nothing shown yet."""
         self.console = out()
         self.narrowest = self.console.width
         self.last: str | None = None
         self.widths: dict[str, list[int]] = {}
 
     def show(self, event: RowsEvent) -> None:
-        """Print the rows under those that are there."""
         columns = [[cell_text(value) for value in column.to_pylist()] for column in event.rows.columns]
         widths = [
             max(old, len(name), *map(len, cells), 0)

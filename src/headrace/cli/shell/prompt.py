@@ -115,7 +115,6 @@ class Names(Completer):
         self.session = session
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """What the word before the cursor could become."""
         before = document.text_before_cursor
         found = _WORD.search(before)
         word = found.group() if found else ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from headrace.exchange.heads import CONTROL
-from headrace.spark.sources.now import batch_time
+from headrace.spark.sources.prepare import batch_time
 from headrace.spark.storage.storage import Storage, join, storage_of
 
 if TYPE_CHECKING:

@@ -52,7 +52,6 @@ class Slots:
 
     @property
     def ddl(self) -> str:
-        """The schema of the wide row."""
         wide = [f"w{i} {kind}" for i, kind in enumerate(self.kinds)]
         return ", ".join([FIXED, *([KEY] if self.ordered else []), *wide])
 
@@ -63,7 +62,6 @@ class Slots:
 
     @property
     def types(self) -> list[pa.DataType]:
-        """The Arrow types of the wide row."""
         return _FIXED_ARROW + (_KEY_ARROW if self.ordered else []) + [arrow_type(kind) for kind in self.kinds]
 
     def names(self, query: int) -> tuple[str, ...]:

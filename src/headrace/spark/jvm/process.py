@@ -55,7 +55,6 @@ class Jvm:
         return True
 
     def last_words(self) -> str:
-        """What it said at last, if anybody listened."""
         return self.chatter.last_words() if self.chatter is not None else "see above"
 
     def end(self, patience_s: float = PATIENCE_S) -> None:

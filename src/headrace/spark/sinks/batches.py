@@ -21,7 +21,7 @@ from headrace.runs.events import Event, RowsEvent
 from headrace.spark.sinks.formats import assemble
 from headrace.spark.sinks.publish import PARTS, publish
 from headrace.spark.sinks.signs import home, signed_by
-from headrace.spark.sinks.sink import Target, Writer, stager
+from headrace.spark.sinks.sink import Target, staged
 from headrace.spark.storage.lock import require
 from headrace.spark.storage.storage import Storage, is_local, join, storage_of
 
@@ -81,9 +81,9 @@ class Batches:
 
     def _publish_local(self, batch: DataFrame, local: list[Target], number: int) -> None:
         mine = batch.where(F.col("q").isin([t.query for t in local]))
-        staged = mine.mapInArrow(stager(Writer(local)), "q INT, path STRING").collect()
+        files = staged(mine, local)
         for target in local:
-            publish(target, [row["path"] for row in staged if row["q"] == target.query], number)
+            publish(target, files[target.query], number)
 
     def _show(self, batch: DataFrame, target: Target, number: int, rows: int) -> None:
         if rows:

@@ -31,7 +31,6 @@ def shape(target: Target, table: pa.Table) -> pa.Table:
 
 
 def write_table(path: str, table: pa.Table, kind: str, *, header: bool = True, compression: str | None = None) -> None:
-    """Write a table in one of the formats."""
     with pa.OSFile(path, "wb") as file:
         if compression is None:
             _write(file, table, kind, header=header)
@@ -85,6 +84,5 @@ def assemble(target: Target, paths: list[str], schema: pa.Schema, whole: str) ->
 
 
 def read_arrow(path: str) -> pa.Table:
-    """A file that was written as Arrow."""
     with pa.OSFile(path) as source:
         return ipc.open_file(source).read_all()

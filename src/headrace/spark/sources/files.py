@@ -14,8 +14,7 @@ from headrace.files.listing import existing, is_pattern, literal, passed_by
 from headrace.files.opening import has_scheme, local_path, remote
 from headrace.files.survey import Survey, survey
 from headrace.plan.stream import FileSource
-from headrace.spark.sources.rejects import Reason
-from headrace.spark.sources.rows import Rows
+from headrace.spark.sources.rejects import Reason, Rows
 from headrace.spark.sources.texts import misfits, read_texts, typed
 
 if TYPE_CHECKING:

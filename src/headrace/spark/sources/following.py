@@ -99,7 +99,6 @@ class FileSpool(Spool):
     def __init__(
         self, storage: Storage, folder: str, name: str, path: str, kind: Kind, spark_folder: str, *, follow: bool
     ) -> None:
-        """Go on where the last run has ended."""
         self.path, self.follow = path, follow
         self._consumed = Consumed(storage, spark_folder)
         self._follower = Follower(storage, folder, kind, base_of(path), lambda: find(path), lambda t: warn(t, where=where))
@@ -109,7 +108,6 @@ class FileSpool(Spool):
         super().__init__(folder, name)
 
     def run(self) -> None:
-        """Look again and again."""
         try:
             while not self._stop.is_set():
                 began = time.thread_time()
@@ -137,7 +135,6 @@ class Watch(Spool):
         super().__init__(folder, name)
 
     def run(self) -> None:
-        """Look once a second."""
         while not self._stop.is_set():
             for path, status in find(self.path):
                 size = self.sizes.setdefault(path, status.st_size)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 def sizes_of(streams: tuple[Stream, ...]) -> dict[str, int]:
-    """How large the files of these streams are."""
     out = {}
     for path in files_of(streams):
         try:

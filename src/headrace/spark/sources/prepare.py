@@ -13,10 +13,8 @@ from headrace.plan.stream import FileSource, FrameSource, Stream
 from headrace.plan.time import NO_PROMISE, TABLE_TIME
 from headrace.spark.sources.attempt import attempt, can_fail
 from headrace.spark.sources.files import read_files
-from headrace.spark.sources.now import batch_time, needs_now
 from headrace.spark.sources.orders import file_order, say_unordered
-from headrace.spark.sources.rejects import Reason, Words, bad_column, failed
-from headrace.spark.sources.rows import Rows
+from headrace.spark.sources.rejects import Reason, Rows, Words, bad_column, failed
 from headrace.spark.types import CatalystTypes
 
 if TYPE_CHECKING:
@@ -139,7 +137,6 @@ def _unfit(ts: Column) -> Column:
 
 
 def _micros(stream: Stream, clause: str, expr: Expr, value: Column, types: CatalystTypes) -> Column:
-    """A time in microseconds."""
     kind = types(expr, stream.schema)
     if kind.startswith("TIMESTAMP") or kind == "DATE":
         return F.unix_micros(value.cast("timestamp"))
@@ -173,3 +170,19 @@ def _from_frame(stream: Stream, source: FrameSource, frame: DataFrame) -> Rows:
         return Rows(frame.select(*columns), "arrival")
     places, high, low = order
     return Rows(frame.select(*columns, high.alias("_high"), low.alias("_low")), places)
+
+
+def needs_now(stream: Stream) -> bool:
+    """Whether anything depends on when rows come, not only on what they say."""
+    return not stream.static and (
+        stream.timestamp is None or any(x is not None for x in (stream.idle, stream.ahead, stream.end_after))
+    )
+
+
+def batch_time() -> Column:
+    """The time of a micro-batch in microseconds, which Spark stores with its offsets: a batch that is run again has the same.
+
+    Spark writes the time into the code it generates, as a number, and would compile and warm up that code anew for every batch.
+    It generates none for a sort with a comparison of one's own, so around it the code stays the same.
+    """
+    return F.array_sort(F.array(F.unix_micros(F.current_timestamp())), lambda a, b: F.lit(0))[0]

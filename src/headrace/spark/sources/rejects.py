@@ -1,4 +1,4 @@
-"""Why a row is rejected: told apart in the JVM by a small number, put into words in Python, for those rows alone."""
+"""The rows of a source, and why one is rejected: told apart in the JVM by a number, put into words in Python, for those alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headrace.files.cuts import FILE
 from headrace.files.opening import local_path
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, DataFrame
 
     from headrace.plan.expr import Expr
     from headrace.plan.schema import Schema
@@ -34,8 +34,19 @@ class Reason:
     found: Column | None = None
 
     def where(self, condition: Column) -> Reason:
-        """Only for some rows."""
         return Reason(condition & self.test, self.text, self.found)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The declared columns of a source, and what is known of every row beside them."""
+
+    frame: DataFrame
+    places: str  # how the place of a row is known: rows: in its file; lines: by its block; given; arrival
+    reasons: tuple[Reason, ...] = ()  # to reject a row before anything is computed from it
+    text: Column | None = None  # what the row said; None: it never was text
+    line: Column | None = None
+    file: Column | None = None  # None: not known, or told by a row of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +88,6 @@ class Rejects:
     """Puts the rejected rows of a task into words; knows which file it is reading."""
 
     def __init__(self, stream: str, words: Words) -> None:
-        """For one task."""
         self.stream, self.words = stream, words
         self.file: str | None = None
 
@@ -108,7 +118,6 @@ JSON_MISFIT = "{json}"
 
 
 def reason_of(about: dict[str, object], words: Words) -> str:
-    """The reason in words."""
     text, found = words.texts[int(str(about["w"]))], str(about.get("f", ""))
     if text == JSON_MISFIT:
         return _json_reason(_BREAK.sub("", str(about.get("t", ""))), found, words.schema)

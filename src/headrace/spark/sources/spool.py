@@ -37,7 +37,6 @@ class Spool:
     """A thread that writes what a source gives to numbered files."""
 
     def __init__(self, folder: str, name: str) -> None:
-        """Into this folder."""
         self.folder, self.name = folder, name
         self.error: Exception | None = None
         self._stop = threading.Event()
@@ -65,13 +64,11 @@ class Spool:
         self.storage.add(join(self.folder, f"{number:012d}.{ending}"), data)
 
     def wait(self) -> None:
-        """Until the source has ended."""
         self._thread.join()
         if self.error is not None:
             raise self.error
 
     def stop(self) -> None:
-        """End soon."""
         self._stop.set()
         self._thread.join(5)
 
@@ -80,12 +77,10 @@ class SocketSpool(Spool):
     """Lines from a socket. When the other side goes away, what came is kept; with `follow` it is tried again."""
 
     def __init__(self, folder: str, stream: Stream, source: HostSource, *, follow: bool) -> None:
-        """Connect and read."""
         self.source, self.follow, self.schema = source, follow, stream.schema
         super().__init__(folder, stream.rows_of)
 
     def run(self) -> None:
-        """Read until the other side closes."""
         while not self._stop.is_set():
             try:
                 connection = socket.create_connection((self.source.host, self.source.port), timeout=5)
@@ -137,12 +132,10 @@ class GeneratorSpool(Spool):
     """Generated events: all of them at once, or at their own rate with `follow`."""
 
     def __init__(self, folder: str, stream: Stream, source: GenerateSource, *, follow: bool) -> None:
-        """Generate."""
         self.source, self.follow = source, follow
         super().__init__(folder, stream.rows_of)
 
     def run(self) -> None:
-        """Write files until the rows are all there."""
         options = parse_options(self.source.kind, self.source.options)
         total = None if self.follow else options.rows
         at_once = max(1, min(FILE_ROWS, int(options.row_rate))) if self.follow else FILE_ROWS

@@ -44,7 +44,6 @@ class Lock:
 
     @property
     def place(self) -> str:
-        """Where the lock lies."""
         return join(self.path, LOCK)
 
     def _facts(self) -> dict[str, Any]:

@@ -75,7 +75,6 @@ def scheme_of(path: str) -> str | None:
 
 
 def is_local(path: str) -> bool:
-    """Whether a path is one of this machine."""
     return scheme_of(path) in (None, "file")
 
 
@@ -105,29 +104,24 @@ class LocalStorage:
     """The file system of this machine, by its own calls: quick, and a rename is all or nothing."""
 
     def names(self, folder: str) -> list[str]:
-        """As `Storage.names`."""
         try:
             return sorted(os.listdir(folder))
         except FileNotFoundError:
             return []
 
     def exists(self, path: str) -> bool:
-        """As `Storage.exists`."""
         return os.path.lexists(path)
 
     def is_folder(self, path: str) -> bool:
-        """As `Storage.is_folder`."""
         return os.path.isdir(path)
 
     def size(self, path: str) -> int | None:
-        """As `Storage.size`."""
         try:
             return os.stat(path).st_size
         except FileNotFoundError:
             return None
 
     def read(self, path: str) -> bytes | None:
-        """As `Storage.read`."""
         try:
             with open(path, "rb") as file:
                 return file.read()
@@ -135,11 +129,9 @@ class LocalStorage:
             return None
 
     def whole(self, path: str) -> bytes | None:
-        """As `Storage.whole`."""
         return self.read(path)
 
     def write(self, path: str, data: bytes) -> None:
-        """As `Storage.write`."""
         self.add(path, data)
 
     def add(self, path: str, data: bytes) -> None:
@@ -159,11 +151,9 @@ class LocalStorage:
             raise
 
     def make(self, folder: str) -> None:
-        """As `Storage.make`."""
         os.makedirs(folder, exist_ok=True)
 
     def delete(self, path: str) -> None:
-        """As `Storage.delete`."""
         try:
             if os.path.isdir(path) and not os.path.islink(path):
                 shutil.rmtree(path)
@@ -173,11 +163,9 @@ class LocalStorage:
             pass
 
     def fetch(self, path: str, here: str) -> None:
-        """As `Storage.fetch`."""
         shutil.copyfile(path, here)
 
     def send(self, here: str, path: str) -> None:
-        """As `Storage.send`."""
         shutil.copyfile(here, path)
 
 

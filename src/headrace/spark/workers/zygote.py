@@ -175,7 +175,6 @@ def _run(arguments: list[str]) -> int:
 
 
 def main(path: str) -> None:
-    """Serve at this path."""
     server = listen_at(path)
     load()
     Zygote(server).serve()
