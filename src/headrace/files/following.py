@@ -13,8 +13,9 @@ import numpy as np
 
 from headrace.files.chunks import LOOK, Chunk, told
 from headrace.files.contents import Packed, Plain, opened
-from headrace.files.identity import Found, Register, is_same
+from headrace.files.identity import Register, is_same
 from headrace.files.ledger import Followed, Ledger
+from headrace.files.listing import Found
 
 if TYPE_CHECKING:
     from headrace.files.ledger import Storage

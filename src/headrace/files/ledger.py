@@ -18,22 +18,25 @@ NOTED = "_noted.json"
 
 
 class Storage(Protocol):
-    """Where chunks lie. Who lists a folder sees all of a file or nothing."""
+    """Where chunks lie: a file system, whose paths are whole."""
 
     def names(self, folder: str) -> list[str]:
-        """What lies in a folder, in order."""
+        """What lies in a folder, in order; nothing if there is none."""
 
     def read(self, path: str) -> bytes | None:
-        """A small file; None if there is none."""
+        """A small file as it was last written; None if there is none."""
 
     def write(self, path: str, data: bytes) -> None:
-        """Put one line in the place of what was there."""
+        """Put a small text in the place of what was there. It must end in the only line break it has.
+
+        Whatever kills the writer, `read` gives the old text or the new one.
+        """
 
     def add(self, path: str, data: bytes) -> None:
-        """Write a file under a new name."""
+        """Write a file under a new name. Who lists its folder sees all of it or nothing."""
 
     def delete(self, path: str) -> None:
-        """Remove a file."""
+        """Remove a file, or a folder with all that is in it; nothing happens if it is not there."""
 
 
 @dataclass(slots=True)

@@ -9,7 +9,6 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
@@ -30,6 +29,7 @@ from headrace.spark.plan import Labels, bucket_count, finish_all, has_op, output
 from headrace.spark.progress import observations, progress_event
 from headrace.spark.session import require_state_store, script_session
 from headrace.spark.sinks.batches import Batches, finish_listed
+from headrace.spark.sinks.formats import read_arrow
 from headrace.spark.sinks.publish import begin, finish
 from headrace.spark.sinks.signs import claim
 from headrace.spark.sinks.sink import HeadraceSink, Target, as_option
@@ -369,9 +369,7 @@ class Run:
                 if not name.startswith("batch-"):
                     continue
                 file = os.path.join(target.path, name)
-                with pa.OSFile(file) as source:
-                    table = pa.ipc.open_file(source).read_all()
-                for batch in table.combine_chunks().to_batches():
+                for batch in read_arrow(file).combine_chunks().to_batches():
                     number = int(name.split("-")[1])
                     events.append(RowsEvent(self._names[target.query], tuple(batch.schema.names), batch, number))
                 os.remove(file)

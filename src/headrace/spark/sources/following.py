@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import glob
-import os
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING
 from headrace.files.following import Follower, Kind
 from headrace.files.headers import layout_of
 from headrace.files.ledger import noted_format
-from headrace.files.listing import HIDDEN, base_of, is_pattern
+from headrace.files.listing import base_of, find
 from headrace.notices import warn
 from headrace.plan.stream import FileSource
 from headrace.spark.sources.consumed import Consumed
@@ -19,9 +17,6 @@ from headrace.spark.sources.spool import Spool
 from headrace.spark.storage.storage import absolute, is_local, join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from headrace.files.identity import Found
     from headrace.files.ledger import Storage
     from headrace.plan.stream import Stream
     from headrace.spark.storage.checkpoint import Checkpoint
@@ -31,27 +26,6 @@ SHARE = 10  # of a core's time, at most one part goes into looking
 FORGET = 32  # chunks, or so many bytes of them, that wait to be deleted
 FORGET_BYTES = 64 << 20
 WATCH_S = 1.0
-
-
-def find(path: str) -> Iterator[Found]:
-    """The files behind a path, now."""
-    path = os.path.abspath(path)
-    if os.path.isdir(path):
-        with os.scandir(path) as entries:
-            for entry in entries:
-                if not entry.name.startswith(HIDDEN):
-                    try:
-                        if entry.is_file():
-                            yield entry.path, entry.stat()
-                    except OSError:
-                        continue  # gone meanwhile
-        return
-    for name in glob.glob(path) if is_pattern(path) else [path]:
-        try:
-            if os.path.isfile(name) and not os.path.basename(name).startswith(HIDDEN):
-                yield name, os.stat(name)
-        except OSError:
-            continue
 
 
 def followed(

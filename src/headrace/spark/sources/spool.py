@@ -14,12 +14,13 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from headrace.errors import HeadraceError, SourceError
 from headrace.files.headers import layout_of
-from headrace.generate import SCHEMAS, events, parse_options
+from headrace.generate import events, parse_options
 from headrace.plan.stream import FileSource, GenerateSource, HostSource, Source, Stream
 from headrace.spark.failures import Places, explain_failure
 from headrace.spark.storage.storage import join, storage_of
@@ -139,23 +140,16 @@ class GeneratorSpool(Spool):
         options = parse_options(self.source.kind, self.source.options)
         total = None if self.follow else options.rows
         at_once = max(1, min(FILE_ROWS, int(options.row_rate))) if self.follow else FILE_ROWS
-        sizes = [n for n in self.storage.names(self.folder) if n[0].isdigit()]
-        number = len(sizes)
+        number = self.next_number()
         first = number * at_once
         while not self._stop.is_set() and (total is None or first < total):
             count = at_once if total is None else min(at_once, total - first)
             file = io.BytesIO()
-            pq.write_table(_table(self.source.kind, options, first, count), file)
+            pq.write_table(pa.Table.from_batches([events(self.source.kind, options, first, count)]), file)
             self.publish(file.getvalue(), number, "parquet")
             first, number = first + count, number + 1
             if self.follow:
                 self._stop.wait(count / options.row_rate)
-
-
-def _table(kind: str, options, first: int, count: int):  # type: ignore[no-untyped-def]
-    import pyarrow as pa
-
-    return pa.Table.from_batches([events(kind, options, first, count)])
 
 
 def spooled(lowered: Lowered, facts: Checkpoint, storage: Storage, *, follow: bool) -> tuple[Lowered, list[Spool]]:
@@ -182,6 +176,3 @@ def spooled(lowered: Lowered, facts: Checkpoint, storage: Storage, *, follow: bo
                 sources[stream.rows_of] = stream.source
     streams = tuple(replace(s, source=sources[s.rows_of]) for s in lowered.streams)
     return replace(lowered, streams=streams), spools
-
-
-__all__ = ["SCHEMAS", "Spool", "spooled"]

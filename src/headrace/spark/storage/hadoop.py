@@ -28,12 +28,9 @@ class HadoopStorage:
         place = self._jvm.org.apache.hadoop.fs.Path(path)
         return place.getFileSystem(self._conf), place
 
-    def _statuses(self, folder: str) -> list[Any]:
-        system, place = self._at(folder)
-        return list(system.listStatus(place)) if system.exists(place) else []
-
     def names(self, folder: str) -> list[str]:
-        return sorted(status.getPath().getName() for status in self._statuses(folder))
+        system, place = self._at(folder)
+        return sorted(status.getPath().getName() for status in system.listStatus(place)) if system.exists(place) else []
 
     def exists(self, path: str) -> bool:
         system, place = self._at(path)
@@ -42,10 +39,6 @@ class HadoopStorage:
     def is_folder(self, path: str) -> bool:
         system, place = self._at(path)
         return bool(system.exists(place) and system.getFileStatus(place).isDirectory())
-
-    def size(self, path: str) -> int | None:
-        system, place = self._at(path)
-        return int(system.getFileStatus(place).getLen()) if system.exists(place) else None
 
     def read(self, path: str) -> bytes | None:
         """As `Storage.read`: of the two copies, the first that is whole."""

@@ -15,17 +15,16 @@ import uuid
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote, urlsplit
 
+from headrace.files import ledger
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 
 
-class Storage(Protocol):
+class Storage(ledger.Storage, Protocol):
     """A file system. Paths are whole: those of the local one plain, those of others with their scheme."""
-
-    def names(self, folder: str) -> list[str]:
-        """What lies in a folder, in order; nothing if there is none."""
 
     def exists(self, path: str) -> bool:
         """Whether there is a file or a folder."""
@@ -33,29 +32,11 @@ class Storage(Protocol):
     def is_folder(self, path: str) -> bool:
         """Whether there is a folder."""
 
-    def size(self, path: str) -> int | None:
-        """How many bytes a file has; None if there is none."""
-
-    def read(self, path: str) -> bytes | None:
-        """A small file as it was last written; None if there is none."""
-
     def whole(self, path: str) -> bytes | None:
         """A file that was written once, by anybody; None if there is none."""
 
-    def write(self, path: str, data: bytes) -> None:
-        """Put a small text in the place of what was there. It must end in the only line break it has.
-
-        Whatever kills the writer, `read` gives the old text or the new one.
-        """
-
-    def add(self, path: str, data: bytes) -> None:
-        """Write a file under a new name. Who lists its folder sees all of it or nothing."""
-
     def make(self, folder: str) -> None:
         """Make a folder, and those above it."""
-
-    def delete(self, path: str) -> None:
-        """Remove a file, or a folder with all that is in it; nothing happens if it is not there."""
 
     def fetch(self, path: str, here: str) -> None:
         """Copy a file to a local path."""
@@ -114,12 +95,6 @@ class LocalStorage:
 
     def is_folder(self, path: str) -> bool:
         return os.path.isdir(path)
-
-    def size(self, path: str) -> int | None:
-        try:
-            return os.stat(path).st_size
-        except FileNotFoundError:
-            return None
 
     def read(self, path: str) -> bytes | None:
         try:
