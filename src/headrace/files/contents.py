@@ -8,20 +8,10 @@ import gzip
 import os
 import signal
 import zlib
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 PACKED = (".gz", ".bz2", ".zst")
 SKIP = 1 << 22
-
-
-class Content(Protocol):
-    """The bytes of a file."""
-
-    def read(self, count: int, offset: int) -> bytes:
-        """Up to so many bytes from here on; fewer only where the file ends."""
-
-    def close(self) -> None:
-        """Let go of the file."""
 
 
 class Plain:
@@ -31,6 +21,7 @@ class Plain:
         self._fd = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
 
     def read(self, count: int, offset: int) -> bytes:
+        """Up to so many bytes from here on; fewer only where the file ends."""
         data = os.pread(self._fd, count, offset)
         while 0 < len(data) < count and (more := os.pread(self._fd, count - len(data), offset + len(data))):
             data += more
@@ -65,7 +56,7 @@ class Packed:
         self._start, self._held = 0, b""  # what was read last, and where that begins
 
     def read(self, count: int, offset: int) -> bytes:
-        """As `Content.read`. Cheap where it goes on, or back no further than the beginning of what was read last."""
+        """As `Plain.read`. Cheap where it goes on, or back no further than the beginning of what was read last."""
         try:
             if self._file is None or offset < self._start:
                 self.close()
@@ -99,5 +90,8 @@ def _opened(path: str) -> IO[bytes] | Any:
     return pa.input_stream(path, compression="zstd")
 
 
-def opened(path: str) -> Plain | Packed:
+Content = Plain | Packed
+
+
+def opened(path: str) -> Content:
     return Packed(path) if path.endswith(PACKED) else Plain(path)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headrace.files.chunks import LOOK, Chunk, told
-from headrace.files.contents import Packed, Plain, opened
+from headrace.files.contents import Content, Packed, Plain, opened
 from headrace.files.identity import Register, is_same
 from headrace.files.ledger import Followed, Ledger
 from headrace.files.listing import Found
@@ -115,7 +115,7 @@ class Follower:
         self.ledger.files[file.seen] = file
         return file
 
-    def _content(self, file: Followed) -> Plain | Packed:
+    def _content(self, file: Followed) -> Content:
         """The file, open. Those that were read last stay so: they may be renamed or deleted before they are read again."""
         if file.content is None:
             file.content = opened(file.path)
@@ -161,7 +161,7 @@ class Follower:
             self.tell(f"{file.path}: is not whole ({error}); it is read when it is")
         return False
 
-    def _next(self, file: Followed, content: Plain | Packed, ending: bool) -> Piece | None:
+    def _next(self, file: Followed, content: Content, ending: bool) -> Piece | None:
         """The next records of a file; None if it has no more that are whole."""
         packed = isinstance(content, Packed)
         if packed and file.taken:
@@ -191,7 +191,7 @@ class Follower:
             count *= 2
         return Piece(begin, data[:end], header, packed and at_end and end == len(data))
 
-    def _header(self, file: Followed, content: Plain | Packed) -> bytes | None:
+    def _header(self, file: Followed, content: Content) -> bytes | None:
         """What names the columns of a file; empty if nothing does, None if that cannot be told yet."""
         if file.header is None:
             head = content.read(HEAD, 0)
@@ -207,7 +207,7 @@ class Follower:
         if file.taken != self._time(file):
             self.tell(f"{file.path}: has changed after it was read; a compressed file is read once, so what is new in it is not")
 
-    def _publish(self, file: Followed, content: Plain | Packed, piece: Piece) -> None:
+    def _publish(self, file: Followed, content: Content, piece: Piece) -> None:
         """Let a piece be seen, under a name that says what it is."""
         near = min(LOOK, file.offset)
         before = file.last if len(file.last) == near else content.read(near, file.offset - near)

@@ -10,11 +10,9 @@ import os
 from collections.abc import Callable, Iterable
 
 from headrace.files.chunks import LOOK, told
-from headrace.files.contents import PACKED, Packed, Plain, opened
+from headrace.files.contents import PACKED, Content, Plain, opened
 from headrace.files.ledger import Followed
 from headrace.files.listing import Found, found, found_in
-
-Content = Plain | Packed
 
 
 def former_names(path: str) -> list[str]:

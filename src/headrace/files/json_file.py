@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -56,8 +55,8 @@ class JsonCutter:
         return {i: "a bracket or quote is never closed" if record[i, 3] else "it is not a JSON object" for i in bad}
 
     def _folded(self, buffer: np.ndarray, record: np.ndarray, why: dict[int, str]) -> pa.Array:
-        changed, out, names = np.zeros(len(record), np.bool_), buffer.copy(), self.names
-        if not k.fold_keys(buffer, out, record, names.kinds, names.childs, names.first, names.field, names.text, changed):
+        changed, out = np.zeros(len(record), np.bool_), buffer.copy()
+        if not k.fold_keys(buffer, out, record, *self.names, changed):
             return pa.nulls(len(record), pa.string())
         changed[list(why)] = False
         return strings(*k.gather_spans(out, record[:, 0], np.where(changed, record[:, 1], record[:, 0])), changed)
@@ -84,21 +83,11 @@ def _is_json(text: bytes) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """The names in a schema, as the tree that `fold_keys` walks along."""
-
-    kinds: np.ndarray
-    childs: np.ndarray
-    first: np.ndarray
-    field: np.ndarray
-    text: np.ndarray
-
-
-def names_of(schema: Schema) -> Names:
+def names_of(schema: Schema) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The names in a schema, as the tree that `fold_keys` walks along: kinds, children, first fields, fields, text."""
     tree = _Tree()
     tree.struct([(f.name, exp.DataType.build(f.type, dialect="spark")) for f in schema.fields])
-    return Names(
+    return (
         np.array(tree.kinds, np.int64), np.array(tree.childs, np.int64), np.array(tree.first, np.int64).reshape(-1, 2),
         np.array(tree.field, np.int64).reshape(-1, 3), np.frombuffer(tree.text, np.uint8),
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -91,14 +91,7 @@ def write_files(folder: Path, rows: list[Payment]) -> list[Path]:
     paths = []
     for n in range(FILES):
         part = rows[n * size : (n + 1) * size]
-        columns = [
-            [p.id for p in part],
-            [p.card for p in part],
-            [p.merchant for p in part],
-            [p.amount for p in part],
-            [p.at for p in part],
-        ]
-        batch = pa.record_batch([pa.array(c, type=f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
+        batch = pa.RecordBatch.from_pylist([asdict(p) for p in part], schema)
         path = folder / f"part-{n}.csv"
         with path.open("wb") as file:
             formats.write(file, "csv", schema, [batch])

@@ -104,7 +104,7 @@ def _flush(packing: Packing, numbering: Numbering, rejects: Rejects, held: list[
     table = pa.Table.from_batches(held).combine_chunks()
     batch = table.to_batches()[0]
     why = batch.column("_bad")
-    high, low = numbering.place(batch)
+    every = high, low = numbering.place(batch)
     now = int(_numbers(batch, NOW)[0]) if NOW in batch.schema.names else 0
     labels: list[int] = []
     heads: list[str] = []
@@ -120,11 +120,8 @@ def _flush(packing: Packing, numbering: Numbering, rejects: Rejects, held: list[
             labels.append(packing.rejected_label)
             heads.append(write_head(RejectedHead(packing.stream, packing.counted), counted))
             bodies.append(pa.RecordBatch.from_pylist(lost, REJECTED).serialize().to_pybytes())
-        all_high, all_low, batch = high, low, batch.take(pa.array(good))
-        high, low = high[good], low[good]
-        placed = _placed(packing, numbering, batch, high, low, now, (all_high, all_low))
-    else:
-        placed = _placed(packing, numbering, batch, high, low, now, (high, low))
+        batch, high, low = batch.take(pa.array(good)), high[good], low[good]
+    placed = _placed(packing, numbering, batch, high, low, now, every)
     from headrace.exchange.cells import write_cells
     from headrace.exchange.pack import segments_of
 

@@ -103,11 +103,7 @@ class LocalStorage:
         except FileNotFoundError:
             return None
 
-    def whole(self, path: str) -> bytes | None:
-        return self.read(path)
-
-    def write(self, path: str, data: bytes) -> None:
-        self.add(path, data)
+    whole = read
 
     def add(self, path: str, data: bytes) -> None:
         """As `Storage.add`: aside under a hidden name, on the disk, then into its place."""
@@ -124,6 +120,8 @@ class LocalStorage:
             if os.path.exists(hidden):
                 os.remove(hidden)
             raise
+
+    write = add
 
     def make(self, folder: str) -> None:
         os.makedirs(folder, exist_ok=True)

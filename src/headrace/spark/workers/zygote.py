@@ -127,12 +127,9 @@ def _become(asked: dict[str, Any], streams: list[int]) -> NoReturn:
         for number, descriptor in enumerate(streams):
             os.dup2(descriptor, number)
             os.close(descriptor)
-        for number, action in (
-            (signal.SIGCHLD, signal.SIG_DFL),
-            (signal.SIGTERM, signal.SIG_DFL),
-            (signal.SIGINT, signal.SIG_IGN),
-        ):
-            signal.signal(number, action)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         _call_itself(sys.executable, *asked["arguments"])
         os.chdir(asked["directory"])
         os.environ.clear()
