@@ -12,13 +12,14 @@ import re
 import shutil
 import tempfile
 from collections import deque
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
 from headrace.errors import OutputError
 from headrace.runs.events import Event, RowsEvent
-from headrace.spark.sinks.formats import assemble
+from headrace.spark.sinks.formats import FORMATS, assemble
 from headrace.spark.sinks.publish import PARTS, publish
 from headrace.spark.sinks.signs import home, signed_by
 from headrace.spark.sinks.sink import Target, staged
@@ -31,14 +32,7 @@ if TYPE_CHECKING:
 
 LOG = "_spark_metadata"
 DATA = re.compile(r"part-\d{5,}-[0-9a-f-]{36}(-c\d+)?\.[\w.]+")
-WRITERS = {"parquet": "parquet.ParquetFileFormat", "csv": "csv.CSVFileFormat", "json": "json.JsonFileFormat"}
 CODECS = {"gzip": "gzip", "bz2": "bzip2", "zstd": "zstd"}
-# As near to what the local sink writes as Spark's writers come: instants to the microsecond in UTC, NULL told from nothing.
-TEXT = {
-    "csv": {"escape": '"', "timestampFormat": "yyyy-MM-dd HH:mm:ss.SSSSSS'Z'", "timeZone": "UTC"},
-    "json": {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'", "timeZone": "UTC"},
-    "parquet": {},
-}
 
 
 class Batches:
@@ -149,10 +143,9 @@ class Listed:
 
     def _sink(self) -> Any:
         target, formats = self._target, self._jvm.org.apache.spark.sql.execution.datasources
-        kind: Any = formats
-        for part in WRITERS[target.format].split("."):
-            kind = getattr(kind, part)
-        options = dict(TEXT[target.format])
+        form = FORMATS[target.format]
+        kind: Any = attrgetter(form.spark)(formats)
+        options = dict(form.options)
         if target.format == "csv":
             options["header"] = "false" if target.single else "true"
         if target.compression is not None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headrace.errors import OutputError, StateError
-from headrace.spark.sinks.formats import ENDINGS, assemble, header_of, read_arrow, shape, write_table
+from headrace.spark.sinks.formats import FORMATS, assemble, header_of, read_arrow, shape, write_table
 from headrace.spark.sinks.signs import STAGING, home, signed_by
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def publish(target: Target, staged: list[str], batch: int) -> None:
     if target.grows:
         _append(target, files, batch)
     else:
-        _rename(_folder(target), files, batch, ENDINGS[target.format])
+        _rename(_folder(target), files, batch, FORMATS[target.format].ending)
 
 
 def _folder(target: Target) -> str:

@@ -20,7 +20,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from headrace.spark.sinks.formats import shape, write_table
+from headrace.spark.sinks.formats import FORMATS, shape, write_table
 from headrace.spark.sinks.publish import publish, staging
 from headrace.spark.storage.lock import require
 from headrace.spark.storage.storage import LOCAL
@@ -48,7 +48,7 @@ class Target:
     @property
     def grows(self) -> bool:
         """Whether batches are put one behind the other in one file."""
-        return self.single and self.format != "parquet"
+        return self.single and FORMATS[self.format].join is None
 
     @property
     def shown(self) -> bool:

@@ -52,7 +52,7 @@ def _into(target: Target, sink: FileSink) -> Target:
 
 def _check_ends(target: Target, *, follow: bool) -> None:
     if follow and target.single and (not target.grows or not is_local(target.path)):
-        why = "a parquet file cannot grow" if not target.grows else "a file can grow only on a local disk"
+        why = f"a {target.format} file cannot grow" if not target.grows else "a file can grow only on a local disk"
         raise QueryError(
             f"{target.path!r} would be written when the input ends, and with --follow it never does: {why}",
             hint=f"write '{target.path}/' for a directory that gets files with every batch"

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import unknown
 from headrace.plan.schema import Schema
+from headrace.plan.sinks import ENDINGS
 from headrace.plan.stream import FileSource, FrameSource, GenerateSource, HostSource
 from headrace.sql.errors import Span
 from headrace.sql.parse.durations import whole_number
-from headrace.sql.parse.sinks import file_format
 from headrace.sql.parse.syntax import Name
 from headrace.sql.parse.tokens import STRINGS, span, words
 
@@ -52,7 +52,8 @@ def _file(cursor: Cursor) -> FileSource:
     kind, delimiter = _format(cursor, FORMATS)
     if kind is None and delimiter is not None:
         kind = "csv"
-    return FileSource(path, kind or file_format(path, default="auto"), delimiter or ("\t" if path.endswith(".tsv") else ","))
+    named = next((kind for ending, kind in ENDINGS.items() if path.lower().endswith(ending) and kind in FORMATS), "auto")
+    return FileSource(path, kind or named, delimiter or ("\t" if path.endswith(".tsv") else ","))
 
 
 def _host(cursor: Cursor) -> HostSource:
