@@ -14,6 +14,8 @@ from headrace.sql.parse.syntax import Name
 from headrace.sql.parse.tokens import STRINGS, span, words
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from headrace.plan.stream import Source
     from headrace.sql.parse.tokens import Cursor
 
@@ -32,17 +34,9 @@ def generated_schemas() -> dict[str, Schema]:
 def source(cursor: Cursor) -> tuple[Source, Span]:
     """Read what stands after SOURCE."""
     start = cursor.index
-    kind = cursor.expect("FILE", "HOST", "GENERATE", "DATAFRAME")
+    kind = cursor.expect(*SOURCES)
     cursor.expect("(")
-    match kind:
-        case "FILE":
-            found: Source = _file(cursor)
-        case "HOST":
-            found = _host(cursor)
-        case "GENERATE":
-            found = _generate(cursor)
-        case _:
-            found = FrameSource(cursor.name("the name of a DataFrame").text)
+    found = SOURCES[kind](cursor)
     cursor.expect(")", what="',' or ')'")
     return found, cursor.since(start)
 
@@ -103,6 +97,13 @@ def _generate(cursor: Cursor) -> GenerateSource:
             raise cursor.text.error(f"the option {name.text} is there twice", name.span)
         options.append((name.text.lower(), _value(cursor)))
     return GenerateSource(kind.text.lower(), tuple(options))
+
+
+def _frame(cursor: Cursor) -> FrameSource:
+    return FrameSource(cursor.name("the name of a DataFrame").text)
+
+
+SOURCES: dict[str, Callable[[Cursor], Source]] = {"FILE": _file, "HOST": _host, "GENERATE": _generate, "DATAFRAME": _frame}
 
 
 def _at_string(cursor: Cursor) -> bool:
