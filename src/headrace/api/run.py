@@ -53,7 +53,8 @@ def start(outputs: Mapping[str | Sink, Stream | Output], checkpoint: str | None 
     the share of rows from which on it fails, `trigger_ms=..` how long a micro-batch waits for the next.
     """
     script, frames = script_of(outputs)
-    return _spark().start(script, frames, checkpoint=checkpoint, **options)
+    run: Run = _spark().start(script, frames, checkpoint=checkpoint, **options)
+    return run
 
 
 def to_df(output: Output) -> Any:
@@ -120,7 +121,8 @@ class Program:
 
     def start(self, checkpoint: str | None = None, **options: Any) -> Run:
         """Run every query into its sink."""
-        return _spark().start(self.script, dict(self.frames), checkpoint=checkpoint, **options)
+        run: Run = _spark().start(self.script, dict(self.frames), checkpoint=checkpoint, **options)
+        return run
 
     def to_df(self, name: str | None = None) -> Any:
         """The results of one query as a DataFrame; the name may be left out where there is only one."""

@@ -52,10 +52,7 @@ def explain(
     profile: Annotated[
         list[str] | None,
         typer.Option(
-            "--profile",
-            "-p",
-            metavar="NAME",
-            help="How it behaves under a profile; several, or `all`, to see how they differ.",
+            "--profile", "-p", metavar="NAME", help="How it behaves under a profile; several, or `all`, to see how they differ."
         ),
     ] = None,
     checkpoint: Annotated[

@@ -12,16 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from headrace import errors
-from headrace.errors import (
-    DataError,
-    HeadraceError,
-    QueryError,
-    SetupError,
-    SourceError,
-    SparkFailure,
-    StateError,
-    SystemFailure,
-)
+from headrace.errors import DataError, HeadraceError, QueryError, SetupError, SourceError, SparkFailure, StateError, SystemFailure
 
 READING = "Encountered error while reading file"
 OURS = re.compile(r"headrace\.errors\.(\w+): (.*)")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from headrace.evolution.compare import Comparison
     from headrace.plan.schema import Schema
-    from headrace.program.stage import Stage
+    from headrace.program.stage import AnyStage
 
 LEAST_BUCKETS = 8
 BUCKETS_PER_CORE = 4  # tasks share them evenly, and a cluster may grow to four times its size
@@ -63,7 +63,7 @@ class Labels:
     passing: tuple[int, ...] = ()  # for results that have levels still to pass
 
     @staticmethod
-    def of(stages: Sequence[Stage], buckets: int) -> Labels:
+    def of(stages: Sequence[AnyStage], buckets: int) -> Labels:
         """Give every (stage, bucket) a grouping key; they spread evenly over partitions."""
         counts = [stage.buckets(buckets) for stage in stages]
         passing = 0 if all(stage.level == 1 for stage in stages) else buckets
@@ -112,7 +112,7 @@ def output_frame(
 
 def levels(
     packed: DataFrame, lowered: Lowered, layout: Labels, tables: dict[int, list[tuple[str, bytes]]],
-    before: tuple[tuple[Stage, ...], Comparison] | None = None,
+    before: tuple[tuple[AnyStage, ...], Comparison] | None = None,
 ) -> DataFrame:  # fmt: skip
     """The stages of every level, one stateful operator after the other. They may be handed the state of others, not rows."""
     slots, run = slots_of(lowered), uuid.uuid4().hex

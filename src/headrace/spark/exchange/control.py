@@ -17,7 +17,7 @@ from headrace.spark.storage.storage import Storage, join, storage_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import DataStreamReader
+    from pyspark.sql.streaming.readwriter import DataStreamReader
 
     from headrace.spark.plan import Labels
 

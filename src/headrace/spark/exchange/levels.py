@@ -17,7 +17,7 @@ import pyarrow as pa
 from headrace.exchange.heads import FeedHead, FollowHead, NumbersHead, ResultHead, write_head
 from headrace.plan.arrow import arrow_type
 from headrace.plan.schema import Schema
-from headrace.program.stage import Stage
+from headrace.program.stage import AnyStage
 from headrace.spark.exchange.slots import Slots
 from headrace.spark.types import physical
 
@@ -102,14 +102,14 @@ class NextLevel:
 class LevelProgram:
     """What a worker must know to process the buckets of one level of a query. Travels from the driver, which runs none of it."""
 
-    stages: tuple[Stage, ...]
+    stages: tuple[AnyStage, ...]
     buckets: dict[int, tuple[int, int]]  # label -> (stage, bucket), of the stages of this level
     slots: Slots
     rejected_label: int
     onward: NextLevel | None = None  # None: this is the last level
     passing: tuple[int, ...] = ()  # labels of results that earlier levels have for the sinks
     tables: dict[int, list[tuple[str, bytes]]] = field(default_factory=dict)  # label -> what is there before the first batch
-    before: tuple[tuple[Stage, ...], Comparison] | None = None  # whose state is handed over, instead of rows, and how it fits
+    before: tuple[tuple[AnyStage, ...], Comparison] | None = None  # whose state is handed over, instead of rows, and how it fits
 
 
 def in_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -147,12 +147,12 @@ class FeedPart:
 
     feed: int
     source: int
-    stage: Stage
+    stage: AnyStage
     labels: tuple[int, ...]
     names: tuple[str, ...]
 
 
-def inputs_of(stage: Stage, names: tuple[str, ...], batch: pa.RecordBatch) -> pa.RecordBatch:
+def inputs_of(stage: AnyStage, names: tuple[str, ...], batch: pa.RecordBatch) -> pa.RecordBatch:
     """The inputs of a stage, which are columns of these names, in their types."""
     from headrace.exchange.cells import batch_of
 

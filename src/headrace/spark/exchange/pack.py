@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from headrace.errors import DataError
 from headrace.exchange.heads import Counted, RejectedHead, RowsHead, write_head
-from headrace.program.stage import Disorder, Stage
+from headrace.program.stage import AnyStage, Disorder
 from headrace.spark.exchange.levels import CELL, inputs_of
 from headrace.spark.sources.prepare import NOW, PROMISE, TIME
 from headrace.spark.sources.rejects import REJECTED, Rejects, Words
@@ -33,7 +33,7 @@ class StagePart:
 
     number: int
     source: int
-    stage: Stage
+    stage: AnyStage
     names: tuple[str, ...]
 
 
@@ -159,7 +159,8 @@ def _binary(values: list[pa.Buffer | bytes]) -> pa.Array:
 
 
 def _numbers(batch: pa.RecordBatch, name: str) -> np.ndarray:
-    return batch.column(name).to_numpy(zero_copy_only=False)
+    numbers: np.ndarray = batch.column(name).to_numpy(zero_copy_only=False)
+    return numbers
 
 
 def _placed(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from headrace.exchange.heads import Cell
-    from headrace.program.stage import Stage
+    from headrace.program.stage import AnyStage
     from headrace.runtime.clock import Header
     from headrace.runtime.processor import Result, TaskProcessor
     from headrace.spark.exchange.levels import LevelProgram
@@ -52,7 +52,7 @@ class SparkStore:
 
     def has(self, name: str) -> bool:
         """Whether a cell is there. To read one that is not costs a line in Spark's log."""
-        return self.cells.containsKey((name,))
+        return bool(self.cells.containsKey((name,)))
 
     def write(self, name: str, data: bytes) -> None:
         self.cells.updateValue((name,), (data,))
@@ -190,7 +190,7 @@ class Buckets:
             yield wide_frame(filled, self.types)
 
 
-def _counting(stages: tuple[Stage, ...]) -> dict[int, set[int]]:
+def _counting(stages: tuple[AnyStage, ...]) -> dict[int, set[int]]:
     """For stages their sources that count late rows: between them every stream once, where the fewest rows are dropped before.
 
     `late(s)` may see no rows but those of s.

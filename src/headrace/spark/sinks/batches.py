@@ -108,7 +108,7 @@ class Listed:
         self._jvm = jvm
         self._sinks = jvm.org.apache.spark.sql.execution.streaming.sinks
         self.folder = join(home(target), PARTS) if target.single else target.path
-        session = spark._jsparkSession  # type: ignore[attr-defined]
+        session = spark._jsparkSession
         self._log = self._sinks.FileStreamSinkLog(1, session, join(self.folder, LOG), jvm.scala.Option.empty())
 
     def add(self, batch: DataFrame, number: int, rows: int) -> None:
@@ -151,7 +151,7 @@ class Listed:
         if target.compression is not None:
             options["compression"] = CODECS[target.compression]
         utils = self._jvm.org.apache.spark.api.python.PythonUtils
-        session = self._spark._jsparkSession  # type: ignore[attr-defined]
+        session = self._spark._jsparkSession
         return self._sinks.FileStreamSink(session, self.folder, kind(), utils.toSeq([]), utils.toScalaMap(options))
 
     def files(self) -> list[str]:

@@ -20,7 +20,7 @@ from headrace.spark.types import CatalystTypes
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from headrace.program.stage import Stage
+    from headrace.program.stage import AnyStage
 
 MIN_TIME = -62_135_596_800_000_000  # 0001-01-01
 MAX_TIME = 253_402_300_799_999_999  # 9999-12-31
@@ -42,13 +42,13 @@ class Prepared:
     words: Words  # what the numbers in `_bad` mean
 
 
-def parts_of(stream: str, stages: tuple[Stage, ...]) -> list[Part]:
+def parts_of(stream: str, stages: tuple[AnyStage, ...]) -> list[Part]:
     """Where a stream goes: stage by stage, each source of it that reads the stream."""
     return [(s, i) for s, stage in enumerate(stages) for i, source in enumerate(stage.sources) if source.name == stream]
 
 
 def prepare(
-    spark: SparkSession, stream: Stream, stages: tuple[Stage, ...], frame: DataFrame | None, *, streaming: bool,
+    spark: SparkSession, stream: Stream, stages: tuple[AnyStage, ...], frame: DataFrame | None, *, streaming: bool,
     options: dict[str, str],
 ) -> Prepared:  # fmt: skip
     """Read a stream and compute all that its stages need of each row, in the JVM."""
@@ -118,7 +118,7 @@ def prepare(
     return Prepared(base.select(*columns), rows.places, inputs, Words(tuple(r.text for r in reasons), stream.schema))
 
 
-def _guarded(expr: Expr, parts: list[Part], stages: tuple[Stage, ...]) -> Expr:
+def _guarded(expr: Expr, parts: list[Part], stages: tuple[AnyStage, ...]) -> Expr:
     """An expression that may fail, tried only on the rows that some query uses it for: WHERE guards what stands behind it."""
     uses = []
     for s, source in parts:
@@ -143,9 +143,7 @@ def _micros(stream: Stream, clause: str, expr: Expr, value: Column, types: Catal
     if kind in ("TINYINT", "SMALLINT", "INT", "BIGINT"):
         return F.try_multiply(value.cast("bigint"), F.lit(stream.timestamp_unit).cast("bigint"))
     raise QueryError(
-        f"{clause} {expr} is a {kind}",
-        where=f"stream {stream.name!r}",
-        hint="give a TIMESTAMP, a DATE or an integer",
+        f"{clause} {expr} is a {kind}", where=f"stream {stream.name!r}", hint="give a TIMESTAMP, a DATE or an integer"
     )
 
 

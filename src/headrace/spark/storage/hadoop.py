@@ -22,7 +22,7 @@ class HadoopStorage:
 
     def __init__(self, spark: SparkSession) -> None:
         self._jvm: Any = spark.sparkContext._jvm
-        self._conf: Any = spark._jsparkSession.sessionState().newHadoopConf()  # type: ignore[attr-defined]
+        self._conf: Any = spark._jsparkSession.sessionState().newHadoopConf()
 
     def _at(self, path: str) -> tuple[Any, Any]:
         place = self._jvm.org.apache.hadoop.fs.Path(path)

@@ -109,8 +109,7 @@ def refuse_other_things(storage: Storage, path: str) -> None:
     # A kill may have left half-written facts of ours, or a lock.
     if NAME not in names and any(not name.lstrip(".").startswith((NAME, LOCK)) for name in names):
         raise StateError(
-            f"{path!r} is not empty and not a checkpoint of Headrace",
-            hint="name an empty or a new directory with --checkpoint",
+            f"{path!r} is not empty and not a checkpoint of Headrace", hint="name an empty or a new directory with --checkpoint"
         )
 
 
@@ -122,7 +121,7 @@ def lock_early(checkpoint: str | None) -> Lock | None:
 def holds(storage: Storage, path: str, token: str) -> bool:
     """Whether the run with this token has the right to a checkpoint."""
     holder = _parsed((storage.read(join(path, LOCK)) or b"").decode())
-    return holder.get("token", token) == token  # with nobody's name on it, nobody has taken it over
+    return bool(holder.get("token", token) == token)  # with nobody's name on it, nobody has taken it over
 
 
 def holder_of(storage: Storage, path: str) -> dict[str, Any] | None:
