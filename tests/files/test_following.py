@@ -258,7 +258,7 @@ class World:
 
     def forget(self) -> None:
         try:
-            self.follower.forget([n for n in self.read if self.rng.random() < 0.8])
+            self.follower.ledger.forget([n for n in self.read if self.rng.random() < 0.8])
             self.happened["forgotten"] += 1
         except KilledError:
             self.die()
@@ -413,10 +413,10 @@ def test_no_more_is_spooled_than_is_read(tmp_path, monkeypatch):
     chunks = logs.step()
     assert len(chunks) == 3
     assert len(logs.step()) == 3
-    logs.follower.forget([chunks[0][0].name])
+    logs.follower.ledger.forget([chunks[0][0].name])
     assert [c.offset for c, _ in logs.step()] == [17, 26, 35]
     logs.start()
-    logs.follower.forget([c.name for c, _ in logs.step()])
+    logs.follower.ledger.forget([c.name for c, _ in logs.step()])
     assert [c.offset for c, _ in logs.step()] == [44]
 
 

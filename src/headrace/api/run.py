@@ -64,7 +64,6 @@ def to_df(output: Output) -> Any:
 
 
 def script_of(outputs: Mapping[str | Sink, Stream | Output]) -> tuple[Script, dict[str, Any]]:
-    """The script that a mapping of sinks to streams stands for, and the frames that it reads."""
     if not outputs:
         raise QueryError("there is nothing to run", hint="hr.start({'profiles/': profile})")
     found = [_query(sink, output) for sink, output in outputs.items()]

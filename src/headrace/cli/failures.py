@@ -47,7 +47,6 @@ def stopped_by(signal: KeyboardInterrupt) -> int:
 
 
 def exit_code(error: Exception) -> int:
-    """2 where the user's text is at fault, 1 otherwise."""
     return MISUSED if isinstance(error, QueryError) else FAILED
 
 

@@ -80,7 +80,6 @@ def fmt(
 
 
 def _scripts(paths: list[str]) -> list[str]:
-    """The scripts that are meant, each once."""
     found: list[str] = []
     for path in paths:
         if path == STDIN or not Path(path).is_dir():

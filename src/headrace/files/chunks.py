@@ -80,13 +80,11 @@ def escape(path: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """The path again, or the end of it."""
     plain = re.sub(rb"_([0-9a-f]{2})", lambda m: bytes([int(m[1], 16)]), text.replace("~", "/").encode())
     return os.fsdecode(plain)
 
 
 def told(data: bytes) -> str:
-    """Some bytes in short."""
     return blake2b(data, digest_size=4).hexdigest()
 
 

@@ -94,10 +94,6 @@ class Follower:
                 del self._unread[seen]
         return full
 
-    def forget(self, done: Iterable[str]) -> None:
-        """Chunks that have been read for good are deleted."""
-        self.ledger.forget(done)
-
     def tell(self, text: str) -> None:
         """Everything once."""
         if text not in self._told:

@@ -43,7 +43,6 @@ def is_same(file: Followed, content: Content) -> bool:
 
 
 def is_copy_so_far(new: Content, size: int, of: Content) -> bool:
-    """Whether a file of this size looks like the beginning of another."""
     near = min(LOOK, size)
     return new.read(near, 0) == of.read(near, 0) and new.read(near, size - near) == of.read(near, size - near)
 
@@ -258,6 +257,5 @@ class Folder:
                     self.by_name.setdefault(name, []).append((path, status))
 
     def candidates(self, file: Followed) -> list[Found]:
-        """Files that may be the one, or its copy."""
         moved = self.by_identity.get(file.identity)
         return [*([moved] if moved else []), *self.by_name.get(file.path, ())]

@@ -67,7 +67,6 @@ class Followed:
 
     @property
     def identity(self) -> tuple[int, int]:
-        """What the file system knows it by."""
         return self.device, self.inode
 
     @property
@@ -109,7 +108,6 @@ class Ledger:
 
     @property
     def last_seen(self) -> int:
-        """The number of the file that was seen last."""
         return max(self.files, default=0)
 
     def _count(self, chunk: Chunk) -> None:

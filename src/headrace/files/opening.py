@@ -21,7 +21,6 @@ HEAD = 6
 
 
 def has_scheme(path: str) -> bool:
-    """Whether a path names a file system other than the local one."""
     return "://" in path
 
 

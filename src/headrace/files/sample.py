@@ -39,7 +39,6 @@ class Sample:
 
 
 def sample(stream: Stream, found: Survey) -> Sample:
-    """The first rows of some files; none of files that are no text."""
     assert isinstance(stream.source, FileSource)
     if found.format == "parquet":
         return Sample()

@@ -101,7 +101,6 @@ DEFAULTS = {
 
 
 def default_options(kind: str) -> Options:
-    """The options of a kind when nothing is said."""
     if kind not in DEFAULTS:
         raise QueryError(unknown("generator", kind, DEFAULTS))
     return DEFAULTS[kind]

@@ -25,8 +25,8 @@ COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}  # files of these 
 def alternatives(words: Iterable[str]) -> str:
     """For messages.
 
-    >>> alternatives(FORMATS)
-    'parquet, csv or json'
+    >>> alternatives(("a", "b", "c"))
+    'a, b or c'
     """
     *most, last = words
     return f"{', '.join(most)} or {last}"

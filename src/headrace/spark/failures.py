@@ -51,7 +51,6 @@ NOWHERE = Places()
 
 
 def refused(error: Exception) -> QueryError:
-    """What Spark's analyser has against the query."""
     return QueryError(f"Spark does not accept the query: {str(error).split(chr(10))[0]}")
 
 
@@ -276,7 +275,6 @@ def _within(path: str, folder: str) -> bool:
 
 
 def _existing_part(path: str) -> str | None:
-    """The path itself, or the nearest folder above it that is there."""
     path = os.path.abspath(path)
     while path != "/" and not os.path.exists(path):
         path = os.path.dirname(path)

@@ -15,7 +15,6 @@ METRICS = ("late", "rows", "frontier", "cache_hits", "cache_misses", "rejected",
 
 
 def observations() -> list[Any]:
-    """What is counted of the wide rows of a batch, on their way to the sink."""
     out = []
     for kind, name in enumerate(METRICS):
         value = F.when((F.col("q") == METRICS_ROW) & (F.col("sign") == kind), F.col("number"))
@@ -25,7 +24,6 @@ def observations() -> list[Any]:
 
 
 def progress_event(batch: int, took_ms: float, observed: Any, streams: tuple[StreamRows, ...]) -> ProgressEvent:
-    """A micro-batch by what was observed of it, and of the rows of each stream."""
     seen = {name: observed["headrace"][name] for name in METRICS}
     frontier, newest = seen["frontier"], seen["newest"]
     known = frontier is not None and newest is not None and START_OF_TIME < frontier < END_OF_TIME

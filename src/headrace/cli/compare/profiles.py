@@ -85,7 +85,6 @@ def _own(text: str, name: str, query: Query, plans: Mapping[str, Mapping[str, No
 
 
 def settings_clauses(text: str) -> list[tuple[int, int]]:
-    """Where `WITH (..)` stands in a script."""
     from headrace.sql.errors import Text
     from headrace.sql.parse.tokens import span, tokenize, words
 
@@ -116,7 +115,6 @@ def _query(query: Query, plans: Mapping[str, Mapping[str, Node]], names: list[st
 
 
 def windows(node: Node) -> Iterator[WindowNode]:
-    """The windows of a plan, the outermost first."""
     if isinstance(node, WindowNode):
         yield node
     for child in children(node):

@@ -89,7 +89,6 @@ def fraud_demo(folder: Path, verbose: bool) -> None:
 
 
 def exact(text: str, verbose: bool) -> tuple[list[tuple[int, str, int, int]], set[int]]:
-    """Run the script: alerts as (id, card, time, count), and the ids of the rows that came too late."""
     from headrace.sql import parse_script
 
     alerts: list[tuple[int, str, int, int]] = []

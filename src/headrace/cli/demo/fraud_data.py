@@ -67,7 +67,6 @@ STORIES = (
 
 
 def payments() -> list[Payment]:
-    """All of them in order of arrival, numbered in that order."""
     traffic = events("payments", TRAFFIC, 0, TRAFFIC.rows or 0)
     at = traffic.column("at").cast(pa.int64()).to_pylist()
     cards, shops, amounts = (traffic.column(name).to_pylist() for name in ("card", "merchant", "amount"))
@@ -119,5 +118,4 @@ def recount(rows: list[Payment]) -> dict[int, int]:
 
 
 def wall(micros: int, form: str = "%H:%M:%S") -> str:
-    """The time of day, as a person says it."""
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)).strftime(form)

@@ -93,7 +93,6 @@ def verify(rows: list[Reading], said: list[Said]) -> None:
 
 
 def first_alarm(said: list[Said], way: str, book: str) -> int | None:
-    """When a way first said that a book was stolen."""
     return min((s.at for s in said if s.way == way and s.theft[0] == book and s.sign > 0), default=None)
 
 
@@ -108,7 +107,6 @@ def apologies(said: list[Said]) -> dict[str, tuple[int, int]]:
 
 
 def tell(rows: list[Reading], said: list[Said], picture: Path) -> None:
-    """Two tables, and the same in words."""
     console = out()
     stolen = sorted({(gone, book) for book, _, gone in data.thefts(rows)})
     table = Table(title="Stolen books", title_justify="left", title_style="bold")

@@ -59,7 +59,6 @@ def readings() -> list[Reading]:
 
 
 def slices(rows: list[Reading]) -> int:
-    """How many batches the readings come in."""
     return (rows[-1].arrival - NOON) // SLICE + 1
 
 

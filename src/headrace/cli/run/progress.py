@@ -112,7 +112,6 @@ class Progress:
             self.live = None
 
     def finish(self, note: str = "") -> None:
-        """Leave one line about the whole run."""
         if not self.quiet:
             say(self.totals.summary() + (f"; {note}" if note else ""), style="dim")
         for count in self.totals.all.streams:

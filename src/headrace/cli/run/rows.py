@@ -56,9 +56,9 @@ class Tables:
 
     def show(self, event: RowsEvent) -> None:
         columns = [[cell_text(value) for value in column.to_pylist()] for column in event.rows.columns]
+        before = self.widths.get(event.query_name, [0] * len(event.columns))
         widths = [
-            max(old, len(name), *map(len, cells), 0)
-            for name, cells, old in zip(event.columns, columns, self._widths(event), strict=True)
+            max(old, len(name), *map(len, cells), 0) for name, cells, old in zip(event.columns, columns, before, strict=True)
         ]
         self.widths[event.query_name] = widths
         again = self.last == event.query_name
@@ -73,9 +73,6 @@ class Tables:
         self.console.width = max(self.narrowest, sum(widths) + 2 * len(widths))  # a long line is better than a cut one
         self.console.print(table)
 
-    def _widths(self, event: RowsEvent) -> list[int]:
-        return self.widths.get(event.query_name, [0] * len(event.columns))
-
 
 def row_printer(script: Script, as_json: bool) -> RowPrinter:
     """Tables on a terminal, JSON lines when piped or asked for."""
@@ -84,7 +81,6 @@ def row_printer(script: Script, as_json: bool) -> RowPrinter:
 
 
 def show_answers(script: Script, as_json: bool) -> None:
-    """What SHOW and DESCRIBE of a script say."""
     printer = JsonLines(several=len(script.answers) > 1) if as_json or not sys.stdout.isatty() else Tables()
     for answer in script.answers:
         columns = [pa.array([row[i] for row in answer.rows], pa.string()) for i in range(len(answer.columns))]

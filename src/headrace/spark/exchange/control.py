@@ -26,7 +26,6 @@ TICKS = "RateStream"  # as the progress of a query calls the source of the time
 
 
 def control_dir(checkpoint: str) -> str:
-    """Where commands of a run lie."""
     return join(checkpoint, "control")
 
 

@@ -53,7 +53,6 @@ class NextLevel:
 
     @property
     def ddl(self) -> str:
-        """The schema of the rows between two levels."""
         wide = [f"f{i}c{j} {physical(f.type)}" for i, feed in enumerate(self.feeds) for j, f in enumerate(feed.columns.fields)]
         return ", ".join([LEAD, *wide])
 
@@ -113,7 +112,6 @@ class LevelProgram:
 
 
 def in_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """A column in a type, which it has already as a rule."""
     return column if column.type == kind else column.cast(kind)
 
 
@@ -129,7 +127,6 @@ def wide_frame(parts: list[Columns], types: list[pa.DataType]) -> pd.DataFrame:
 
 
 def length_of(part: Columns) -> int:
-    """How many rows."""
     return next(len(column) for column in part if column is not None)
 
 

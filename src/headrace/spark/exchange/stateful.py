@@ -133,14 +133,12 @@ class Buckets:
         settle()
 
     def _elsewhere(self, label: int, cells: list[Cell]) -> Iterator[pd.DataFrame]:
-        """Cells that are for no bucket of this level: on to a later one, or, on the last, to the sinks."""
         if self.onward is not None:
             yield wide_frame([self.onward.relay(label, cells)], self.onward.types)
         elif label == self.rejected_label or label in self.passing:
             yield from self._frames([part for head, body in cells for part in self._passed(head, body)])
 
     def _passed(self, line: str, body: bytes) -> Iterator[Columns]:
-        """What a cell has for the sinks, and for progress."""
         match read_head(line):
             case ResultHead(query=query):
                 yield self._wide(self.queries[query], read_changes(body))

@@ -32,13 +32,11 @@ class Chatter:
         os.close(self.write)
 
     def last_words(self) -> str:
-        """All that is remembered, once nobody can say more."""
         self._thread.join(1)
         return "\n".join(self.lines)
 
 
 def why_no_java(said: str) -> HeadraceError:
-    """Why the JVM did not come up, by its last words."""
     hint = "Spark needs Java 17 or newer: `make setup` finds or installs one, or set JAVA_HOME"
     home = os.environ.get("JAVA_HOME")
     java = f"the Java in JAVA_HOME, {home}," if home else "the Java on your PATH"

@@ -59,7 +59,6 @@ class Jvm:
         return self.chatter.last_words() if self.chatter is not None else "see above"
 
     def end(self, patience_s: float = PATIENCE_S) -> None:
-        """End it, and remove what it has left."""
         if self.ended.is_set():
             return
         self.ended.set()
@@ -163,7 +162,6 @@ def _zygote(environment: dict[str, str]) -> subprocess.Popen[bytes] | None:
 
 
 def java_program() -> str | None:
-    """The Java that Spark's scripts would take."""
     home = os.environ.get("JAVA_HOME")
     return os.path.join(home, "bin", "java") if home else shutil.which("java")
 

@@ -155,7 +155,6 @@ class Listed:
         return self._sinks.FileStreamSink(session, self.folder, kind(), utils.toSeq([]), utils.toScalaMap(options))
 
     def files(self) -> list[str]:
-        """All files that count, in the order of batches."""
         return [self._jvm.org.apache.hadoop.fs.Path(self._jvm.java.net.URI(f.path())).toString() for f in self._log.allFiles()]
 
     def withdraw(self, batch: int) -> None:

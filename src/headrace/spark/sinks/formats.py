@@ -32,7 +32,6 @@ class Format:
 
 
 def shape(target: Target, table: pa.Table) -> pa.Table:
-    """The columns that are shown, under their names."""
     columns = [table.column(f"o{i}") for i in target.places]
     names = list(target.columns)
     if target.op:
@@ -97,7 +96,6 @@ def header_of(target: Target) -> bytes:
 
 
 def assemble(target: Target, paths: list[str], schema: pa.Schema, whole: str) -> None:
-    """One file of the files of all batches, in their order."""
     if (join := FORMATS[target.format].join) is not None:
         join(paths, schema, whole)
         return

@@ -86,7 +86,6 @@ def judge(target: Target, facts: Checkpoint, *, overwrite: bool, storage: Storag
 
 
 def _check_kind(target: Target, storage: Storage) -> None:
-    """A file where a directory was asked for, or the other way round."""
     if target.single and storage.is_folder(target.path):
         raise OutputError(
             f"{target.path!r} is a directory, and a path with an ending is one file",
@@ -105,7 +104,6 @@ def _there(target: Target, storage: Storage) -> list[str]:
 
 
 def _is_ours(target: Target, name: str, sign: dict[str, Any] | None) -> bool:
-    """By the sign beside a file, by the name in a directory."""
     return sign is not None if target.single else OURS.fullmatch(name) is not None
 
 

@@ -52,7 +52,6 @@ class Target:
 
     @property
     def shown(self) -> bool:
-        """Whether it has no place of its own."""
         return self.format == "arrow"
 
 
@@ -78,7 +77,6 @@ class HeadraceSink(DataSource):
 
 
 def as_option(targets: list[Target]) -> str:
-    """Targets as text that fits a writer option."""
     return json.dumps([asdict(t) for t in targets])
 
 
@@ -125,7 +123,6 @@ class Writer(DataSourceStreamArrowWriter):
             publish(self.targets[query], paths, self.first + batchId)
 
     def abort(self, messages: list[Any], batchId: int) -> None:
-        """Forget what was staged."""
         for message in messages:
             for _, path in message.files if message is not None else ():
                 LOCAL.delete(path)

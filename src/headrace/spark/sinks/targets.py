@@ -74,7 +74,6 @@ def check_outputs(script: Script, checkpoint: str | None, *, follow: bool, overw
 
 
 def arrow_schema(target: Target, wide: StructType) -> pa.Schema:
-    """The columns of a target, with their types, out of those of the wide row."""
     fields = [pa.field("_op", pa.string())] if target.op else []
     of = {field.name: field.dataType for field in wide.fields}
     for name, place in zip(target.columns, target.places, strict=True):

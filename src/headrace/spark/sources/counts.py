@@ -32,7 +32,6 @@ def counting() -> list[Column]:
 
 
 def watched(stream: str) -> str:
-    """The name under which the rows of a stream are observed."""
     return WATCHED + stream
 
 

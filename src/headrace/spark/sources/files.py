@@ -91,7 +91,6 @@ def _place_and_name(path: str) -> tuple[str, str | None]:
 
 
 def _has_folders(path: str) -> bool:
-    """Whether there is more below the files of a path."""
     local = local_path(path)
     if local is None:
         return False
@@ -141,7 +140,6 @@ def _parquet(spark: SparkSession, stream: Stream, source: FileSource, found: Sur
 
 
 def _micros(field: Field) -> Column:
-    """Nanoseconds as a time: the microsecond they are in."""
     name = f"`{field.name}`"
     micros = f"({name} DIV 1000 - CASE WHEN {name} % 1000 < 0 THEN 1 ELSE 0 END)"
     if field.type == "TIMESTAMP_NTZ":

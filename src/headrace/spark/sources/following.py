@@ -96,14 +96,13 @@ class FileSpool(Spool):
     def _forget(self) -> None:
         chunks = self._follower.ledger.chunks
         if len(chunks) >= FORGET or sum(chunks.values()) >= FORGET_BYTES:
-            self._follower.forget(self._consumed.names())
+            self._follower.ledger.forget(self._consumed.names())
 
 
 class Watch(Spool):
     """Files that Spark reads whole, once: whoever changes one is told that this is not seen."""
 
     def __init__(self, folder: str, name: str, path: str, sizes: dict[str, int], why: str) -> None:
-        """Files are as large as they were when they were first seen."""
         self.path, self.sizes, self.why = path, dict(sizes), why
         self._told: set[str] = set()
         super().__init__(folder, name)

@@ -95,15 +95,7 @@ def prepare(
         of_events = [reason.where(said.isNull()) for reason in of_events]
         ts = F.coalesce(ts, F.lit(0))
     reasons += of_events
-    row = F.to_json(F.struct(*(F.col(f"`{n}`") for n in stream.schema.names)))
-    nothing = F.lit(None)
-    bad = bad_column(
-        reasons,
-        row if rows.text is None else rows.text,
-        nothing.cast("bigint") if rows.line is None else rows.line,
-        nothing.cast("string") if rows.file is None else rows.file,
-    )
-    columns = [ts.alias(TIME), bad.alias("_bad")]
+    columns = [ts.alias(TIME), bad_column(reasons, rows, stream.schema).alias("_bad")]
     columns += [now.alias(NOW)] if by_arrival else []  # a column costs every row some time on its way to Python
     if promise is not None:
         columns.append(F.coalesce(promise, F.lit(NO_PROMISE)).alias(PROMISE))

@@ -66,7 +66,7 @@ def failed(test: Column, what: str, expr: Expr, schema: Schema) -> Reason:
     return Reason(test, f"{what}, with {{values}}", values)
 
 
-def bad_column(reasons: list[Reason], text: Column, line: Column, file: Column) -> Column:
+def bad_column(reasons: list[Reason], rows: Rows, schema: Schema) -> Column:
     """Why a row is rejected, as JSON; NULL for one that is not.
 
     Numbers, not texts: those would make the plan larger, and Spark makes it anew for every batch.
@@ -76,6 +76,9 @@ def bad_column(reasons: list[Reason], text: Column, line: Column, file: Column) 
     number, found = F.when(reasons[0].test, F.lit(0)), F.when(reasons[0].test, _found(reasons[0]))
     for i, reason in enumerate(reasons[1:], 1):
         number, found = number.when(reason.test, F.lit(i)), found.when(reason.test, _found(reason))
+    text = F.to_json(F.struct(*(F.col(f"`{n}`") for n in schema.names))) if rows.text is None else rows.text
+    line = F.lit(None).cast("bigint") if rows.line is None else rows.line
+    file = F.lit(None).cast("string") if rows.file is None else rows.file
     told = F.struct(number.alias("w"), found.alias("f"), line.alias("l"), file.alias("p"), text.alias("t"))
     return F.when(functools.reduce(operator.or_, (r.test for r in reasons)), F.to_json(told))
 
@@ -132,7 +135,6 @@ def _shown(value: object) -> str:
 
 
 def _json_reason(text: str, nulls: str, schema: Schema) -> str:
-    """What does not fit in a row of JSON, given which columns Spark could not read."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -61,7 +61,6 @@ class Spool:
         return max(numbers, default=-1) + 1
 
     def publish(self, data: bytes, number: int, ending: str) -> None:
-        """Let a file be seen, whole."""
         self.storage.add(join(self.folder, f"{number:012d}.{ending}"), data)
 
     def wait(self) -> None:
@@ -115,7 +114,6 @@ class SocketSpool(Spool):
         self._write(rest + b"\n" if rest and not rest.endswith(b"\n") else rest)
 
     def _write(self, data: bytes) -> bytes:
-        """Publish the whole lines; give back the unfinished one."""
         lines, newline, rest = data.rpartition(b"\n")
         if not newline:
             return data

@@ -95,7 +95,6 @@ def misfits(reading: Reading) -> list[Reason]:
 
 
 def _unread(text: str, name: str, reading: Reading) -> Reason:
-    """A text that is none of the type of its column."""
     kind = reading.schema.field(name).type
     missing = F.col(text).isNotNull() & F.col(f"`{name}`").isNull()
     return Reason(missing, f"column {name!r} is {kind}, and here is {{}}", F.col(text))

@@ -54,7 +54,6 @@ def identity(lowered: Lowered) -> str:
 
 
 def files_of(streams: tuple[Stream, ...]) -> tuple[str, ...]:
-    """The files that the sources hold now."""
     found: list[str] = []
     for stream in streams:
         if isinstance(stream.source, FileSource):

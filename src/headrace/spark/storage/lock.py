@@ -85,7 +85,6 @@ class Lock:
         return (read_facts(self._storage, self.place) or {}).get("token") == self.token
 
     def release(self) -> None:
-        """Let others work on the checkpoint."""
         if self._released.is_set():
             return
         self._released.set()
@@ -125,7 +124,6 @@ def holds(storage: Storage, path: str, token: str) -> bool:
 
 
 def holder_of(storage: Storage, path: str) -> dict[str, Any] | None:
-    """Who is working on a checkpoint now, if anybody is."""
     place = join(path, LOCK)
     if not is_local(path):
         holder = read_facts(storage, place)

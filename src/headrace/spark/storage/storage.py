@@ -156,7 +156,6 @@ def storage_of(path: str, spark: SparkSession | None = None) -> Storage:
 
 
 def read_facts(storage: Storage, path: str) -> dict[str, Any] | None:
-    """A small JSON object; None if there is none."""
     text = storage.read(path)
     return None if text is None else json.loads(text)
 

@@ -91,7 +91,6 @@ class Pool:
                     self.end(self.processes[descriptor])
 
     def accept(self) -> None:
-        """Spark wants one more process."""
         sock, _ = self.listen.accept()
         try:
             process = self._fork(sock)
@@ -220,7 +219,6 @@ class Pool:
             self._dismiss(process)
 
     def _forget(self, connection: Connection) -> None:
-        """Look no more whether it has a task."""
         self.poller.unregister(connection.sock)
         del self.connections[connection.sock.fileno()]
 
@@ -307,7 +305,6 @@ def _live(link: socket.socket, reuse: bool, fixed: bool) -> NoReturn:
 
 
 def _wait_for_end(sock: socket.socket) -> None:
-    """Spark reads why a task has failed, then closes."""
     with suppress(OSError):
         while sock.recv(1024):
             pass

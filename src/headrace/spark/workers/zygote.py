@@ -89,7 +89,6 @@ class Zygote:
         self.children[pid] = connection
 
     def _reap(self) -> None:
-        """Tell who waits how a process has ended."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -121,7 +120,6 @@ def _receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
 
 
 def _become(asked: dict[str, Any], streams: list[int]) -> NoReturn:
-    """Be the process that was asked for."""
     code = 1
     try:
         for number, descriptor in enumerate(streams):
