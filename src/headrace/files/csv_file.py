@@ -58,7 +58,8 @@ class CsvCutter:
             states = states.copy()
             states[list(why)] = k.NOT_TEXT
         columns = tuple(
-            _column(buffer, starts[:, i], ends[:, i], kinds[:, i], states, f.type) for i, f in enumerate(self.schema.fields)
+            strings(*k.gather_field(buffer, starts[:, i], ends[:, i], kinds[:, i], states, f.type != "STRING"))
+            for i, f in enumerate(self.schema.fields)
         )
         spans = record[:, :2].tolist() if again else []
         text = pa.array([data[a:b].decode("utf-8", "backslashreplace") for a, b in spans], pa.string()) if again else None
@@ -87,10 +88,3 @@ class CsvCutter:
             return "there is text behind a closing quote; a quote inside quotes is written twice"
         names = self.layout.header or self.schema.names
         return f"it has {number} field{'s' * (number != 1)}, and {self.layout.fields} were expected: {', '.join(names)}"
-
-
-def _column(
-    buffer: np.ndarray, starts: np.ndarray, ends: np.ndarray, kinds: np.ndarray, states: np.ndarray, kind: str
-) -> pa.Array:
-    offsets, values, valid = k.gather_field(buffer, starts, ends, kinds, states, kind != "STRING")
-    return strings(offsets, values, valid)

@@ -43,14 +43,9 @@ def read_file(reading: Reading, path: str, high: int, low: int, content: bytes |
     with open_file(path, content) as file:
         for cut in _cuts(cutter_of(reading), file, origin):
             if first:
-                yield _marker(schema, shown, base)
+                yield pa.RecordBatch.from_pylist([{TEXT: shown, WHY: FILE, LINE: 0, "_high": base[0], LOW: base[1]}], schema)
                 first = False
             yield as_batch(cut, schema, base)
-
-
-def _marker(schema: pa.Schema, shown: str, base: tuple[int, int]) -> pa.RecordBatch:
-    row = {TEXT: shown, WHY: FILE, LINE: 0, "_high": base[0], LOW: base[1]}
-    return pa.RecordBatch.from_pylist([row], schema)
 
 
 def _cuts(cutter: Cutter, file: BinaryIO, origin: Origin | None) -> Iterator[Cut]:

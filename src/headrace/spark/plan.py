@@ -18,8 +18,8 @@ from headrace.spark.exchange.labels import labels
 from headrace.spark.exchange.levels import LEAD, Feed, FeedPart, LevelProgram, NextLevel, pack_feeds
 from headrace.spark.exchange.pack import EXCHANGE, Packing, StagePart, pack_rows, read_table
 from headrace.spark.exchange.slots import METRICS_ROW, Slots
+from headrace.spark.progress import counting
 from headrace.spark.sources.attempt import attempt, can_fail
-from headrace.spark.sources.counts import counting
 from headrace.spark.sources.prepare import parts_of, prepare
 from headrace.spark.types import logical
 from headrace.stages.lower import Finish, Lowered, disorder_of

@@ -26,7 +26,7 @@ from headrace.spark.generations.evolve import Planned, make_generation, plan_gen
 from headrace.spark.generations.handover import EVOLVES
 from headrace.spark.jvm.scratch import Scratch
 from headrace.spark.plan import Labels, bucket_count, finish_all, has_op, output_frame
-from headrace.spark.progress import observations, progress_event
+from headrace.spark.progress import counts_of, observations, progress_event, watched
 from headrace.spark.session import require_state_store, script_session
 from headrace.spark.sinks.batches import Batches, finish_listed
 from headrace.spark.sinks.formats import read_arrow
@@ -34,7 +34,6 @@ from headrace.spark.sinks.publish import begin, finish
 from headrace.spark.sinks.signs import claim
 from headrace.spark.sinks.sink import HeadraceSink, Target, as_option
 from headrace.spark.sinks.targets import arrow_schema, check_outputs, refresh_tables, targets_of
-from headrace.spark.sources.counts import counts_of, watched
 from headrace.spark.sources.files import settled
 from headrace.spark.sources.growth import refuse_changed, sizes_of, tell_changed
 from headrace.spark.sources.spool import Spool, spooled

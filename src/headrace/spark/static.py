@@ -15,13 +15,12 @@ from headrace.spark.borrowed import PARTITIONS, partitions_for, settings
 from headrace.spark.failures import Places, explained
 from headrace.spark.jvm.scratch import Scratch
 from headrace.spark.plan import bucket_count, finish_all, output_frame
-from headrace.spark.progress import observations, progress_event
+from headrace.spark.progress import counts_of, observations, progress_event, watched
 from headrace.spark.sinks.formats import read_arrow
 from headrace.spark.sinks.publish import begin, finish, publish
 from headrace.spark.sinks.signs import claim
 from headrace.spark.sinks.sink import staged
 from headrace.spark.sinks.targets import arrow_schema, refresh_tables, targets_of
-from headrace.spark.sources.counts import counts_of, watched
 from headrace.spark.storage.checkpoint import open_checkpoint
 from headrace.spark.storage.lock import Lock
 from headrace.spark.storage.storage import LOCAL, absolute, join, storage_of

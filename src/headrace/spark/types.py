@@ -11,17 +11,13 @@ from headrace.errors import QueryError
 from headrace.plan.schema import Schema, normalize_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from headrace.plan.expr import Expr
 
 
 def ddl(schema: Schema) -> str:
     return ", ".join(f"`{f.name}` {f.type}" for f in schema.fields)
-
-
-def schema_of(frame: DataFrame) -> Schema:
-    return Schema.of(**{f.name: f.dataType.simpleString() for f in frame.schema.fields})
 
 
 class CatalystTypes:

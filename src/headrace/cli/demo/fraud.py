@@ -14,7 +14,7 @@ from rich.text import Text
 from headrace.cli.consoles import err, out
 from headrace.cli.demo import fraud_data as data
 from headrace.cli.demo.fraud_picture import Facts, draw
-from headrace.cli.demo.fraud_script import fraud
+from headrace.cli.demo.scripts import fraud
 from headrace.cli.demo.theft import theft_demo
 from headrace.cli.failures import reported
 from headrace.cli.run.command import run_to_the_end

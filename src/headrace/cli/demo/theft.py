@@ -13,8 +13,8 @@ from rich.text import Text
 from headrace.cli.consoles import err, out
 from headrace.cli.demo import theft_data as data
 from headrace.cli.demo.fraud_data import wall
+from headrace.cli.demo.scripts import AT_ONCE, SORTED, SURE, thefts
 from headrace.cli.demo.theft_picture import draw
-from headrace.cli.demo.theft_script import AT_ONCE, SORTED, SURE, script
 from headrace.cli.run.command import run_to_the_end
 from headrace.errors import InternalError
 from headrace.plan.time import MINUTE
@@ -42,7 +42,7 @@ def theft_demo(folder: Path, verbose: bool) -> None:
     """Write the readings, run the script on them, check what came out by hand, and tell it."""
     rows = data.readings()
     data.write_files(folder / "readings", rows)
-    text = script(str(folder / "readings"))
+    text = thefts(str(folder / "readings"))
     (folder / "thefts.cql").write_text(text, encoding="utf-8")
     console = err()
     books = len({r.book for r in rows})

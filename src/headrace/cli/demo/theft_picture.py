@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from headrace.cli.demo.fraud_data import wall
 from headrace.cli.demo.fraud_picture import AMBER, BLUE, GREY, INK, RED
-from headrace.cli.demo.theft_script import AT_ONCE, SORTED, SURE
+from headrace.cli.demo.scripts import AT_ONCE, SORTED, SURE
 from headrace.plan.time import MINUTE
 
 if TYPE_CHECKING:

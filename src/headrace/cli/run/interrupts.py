@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.cli.main import Terminated
 
 if TYPE_CHECKING:
-    from types import FrameType, TracebackType
+    from types import FrameType
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -34,7 +34,7 @@ class Interrupts:
             self._before = {number: signal.signal(number, self._handle) for number in SIGNALS}
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         for number, before in self._before.items():
             signal.signal(number, before)
 

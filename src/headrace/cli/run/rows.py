@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from rich.table import Table
@@ -18,13 +18,6 @@ if TYPE_CHECKING:
     from headrace.plan.query import Script
 
 _OP_STYLES = {"+": "green", "-": "red"}
-
-
-class RowPrinter(Protocol):
-    """Anything that shows rows as they come."""
-
-    def show(self, event: RowsEvent) -> None:
-        """Show them now."""
 
 
 class JsonLines:
@@ -74,7 +67,7 @@ class Tables:
         self.console.print(table)
 
 
-def row_printer(script: Script, as_json: bool) -> RowPrinter:
+def row_printer(script: Script, as_json: bool) -> JsonLines | Tables:
     """Tables on a terminal, JSON lines when piped or asked for."""
     shown = [q for q in script.queries if isinstance(q.sink, ConsoleSink | StreamSink)]
     return JsonLines(several=len(shown) > 1) if as_json or not sys.stdout.isatty() else Tables()

@@ -57,7 +57,7 @@ def prompt(session: Session, input: Input | None = None, output: Output | None =
     typed: PromptSession[str] = PromptSession(
         PROMPT,
         multiline=True,
-        prompt_continuation=_continuation,
+        prompt_continuation=lambda width, number, wrapped: "... ".rjust(width),
         key_bindings=_bindings(),
         completer=Names(session),
         history=history(),
@@ -72,10 +72,6 @@ def prompt(session: Session, input: Input | None = None, output: Output | None =
         except EOFError:
             return
         yield Text(text, "shell")
-
-
-def _continuation(width: int, number: int, wrapped: int) -> str:
-    return "... ".rjust(width)
 
 
 def _bindings() -> KeyBindings:

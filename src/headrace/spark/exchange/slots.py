@@ -34,21 +34,13 @@ class Slots:
     @staticmethod
     def of(queries: tuple[str, ...], columns: tuple[Schema, ...], rejected: tuple[tuple[int, str], ...], ordered: bool) -> Slots:
         """Give every column of every query a place, and as few of them as will do."""
-        kinds: list[str] = []
+        shared: dict[tuple[str, int], int] = {}  # the n-th column of a type in every query -> which it is of the wide row
         places = []
         for schema in columns:
-            free = list(enumerate(kinds))
-            mine = []
-            for kind in (physical(f.type) for f in schema.fields):
-                found = next((slot for slot in free if slot[1] == kind), None)
-                if found is None:
-                    mine.append(len(kinds))
-                    kinds.append(kind)
-                else:
-                    free.remove(found)
-                    mine.append(found[0])
-            places.append(tuple(mine))
-        return Slots(queries, rejected, ordered, tuple(kinds), tuple(places))
+            kinds = [physical(f.type) for f in schema.fields]
+            nth = [(kind, kinds[:i].count(kind)) for i, kind in enumerate(kinds)]
+            places.append(tuple(shared.setdefault(column, len(shared)) for column in nth))
+        return Slots(queries, rejected, ordered, tuple(kind for kind, _ in shared), tuple(places))
 
     @property
     def ddl(self) -> str:
