@@ -26,17 +26,9 @@ if TYPE_CHECKING:
     from headrace.api import *  # noqa: F403
 
 __all__ = [
-    "DataError",
-    "HeadraceError",
-    "InternalError",
-    "NotEnded",
-    "QueryError",
-    "SetupError",
-    "SourceError",
-    "SparkFailure",
-    "StateError",
-    "SystemFailure",
-]
+    "DataError", "HeadraceError", "InternalError", "NotEnded", "QueryError", "SetupError", "SourceError", "SparkFailure",
+    "StateError", "SystemFailure",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 class HeadraceError(Exception):
     """Base of every error Headrace raises on purpose.
 
-    `where` names the place (a position in a script, a file, an operator), `hint` what to do about it.
+    `where` names the place (a position in a script, a file, an operator), `hint` what to do about it, `title` whose fault it is.
     """
+
+    title = "error"
 
     def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
         """Keep the parts, so that a front end can lay them out as it likes."""
@@ -23,7 +25,6 @@ class HeadraceError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        """One readable paragraph."""
         lines = [f"{self.where}: {self.message}" if self.where else self.message]
         if self.hint:
             lines.append(f"  hint: {self.hint}")
@@ -33,29 +34,43 @@ class HeadraceError(Exception):
 class QueryError(HeadraceError):
     """The text or the API calls of the user do not make a query that can run."""
 
+    title = "this query cannot run"
+
 
 class DataError(HeadraceError):
     """The input data, a source or a sink is not what the query declared."""
+
+    title = "the data is not what the query declares"
 
 
 class SourceError(DataError):
     """A source cannot be read: a file is gone, damaged or forbidden, a socket refuses."""
 
+    title = "a source cannot be read"
+
 
 class StateError(HeadraceError):
     """A checkpoint belongs to another query or version, is in use, or cannot be read."""
+
+    title = "this checkpoint cannot be used"
 
 
 class SystemFailure(HeadraceError):
     """The machine under a query failed it: disk, permission, port, memory, a process that was killed."""
 
+    title = "the system refused"
+
 
 class SetupError(HeadraceError):
     """Java, or the Python of Spark's workers, is missing or not what Headrace needs."""
 
+    title = "Spark is not set up for Headrace"
+
 
 class SparkFailure(HeadraceError):
     """Spark stopped the query, for a reason that Headrace has no words of its own for."""
+
+    title = "Spark stopped the query"
 
 
 class NotEnded(HeadraceError, TimeoutError):
@@ -65,13 +80,19 @@ class NotEnded(HeadraceError, TimeoutError):
 class InUseError(StateError):
     """Another run is working on the checkpoint."""
 
+    title = "this checkpoint is in use"
+
 
 class OutputError(HeadraceError):
     """The place where results are to go holds something else, or cannot hold them."""
 
+    title = "the output cannot go there"
+
 
 class InternalError(HeadraceError):
     """A promise inside Headrace was broken: a bug of ours."""
+
+    title = "a bug in Headrace"
 
 
 def unknown(kind: str, name: str, existing: Iterable[str]) -> str:

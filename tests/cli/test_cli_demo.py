@@ -9,7 +9,7 @@ import pytest
 from headrace.cli.demo import fraud_data as data
 from headrace.cli.demo.fraud import story, verify
 from headrace.cli.demo.fraud_picture import Facts
-from headrace.cli.demo.fraud_script import FRAUD, fraud
+from headrace.cli.demo.scripts import FRAUD, fraud
 from headrace.errors import InternalError
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "fraud.cql"

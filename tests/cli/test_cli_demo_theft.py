@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from headrace.cli.demo import theft_data as data
+from headrace.cli.demo.scripts import AT_ONCE, SORTED, SURE, THEFTS, thefts
 from headrace.cli.demo.theft import Said, apologies, first_alarm, story, verify
-from headrace.cli.demo.theft_script import AT_ONCE, SORTED, SURE, THEFTS, script
 from headrace.errors import InternalError
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "thefts.cql"
@@ -101,7 +101,7 @@ def test_the_story_is_told_from_what_was_said(rows, said):
 
 def test_the_example_is_the_script_of_the_demo():
     assert EXAMPLE.read_text(encoding="utf-8") == THEFTS
-    assert "FILE('it''s/shelf')" in script("it's")
+    assert "FILE('it''s/shelf')" in thefts("it's")
 
 
 def test_the_whole_demo_on_a_played_back_engine(engine, fake, headrace, said, tmp_path, monkeypatch):

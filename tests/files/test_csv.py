@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reader import read, refused, values
 
-from headrace.files import origin, reading
+from headrace.files import chunks, reading
 from headrace.files.cuts import LINE, LOW, TEXT, WHY
 from headrace.plan.schema import Schema
 
@@ -134,7 +134,7 @@ def test_a_file_that_is_no_text_is_one_refused_row(tmp_path):
 
 
 def test_rows_of_a_file_that_come_from_another_have_their_lines_and_places_there(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "origin_of", lambda path: origin.Origin("log.csv", 101, 5, 7000))
+    monkeypatch.setattr(reading, "origin_of", lambda path: chunks.Origin("log.csv", 101, 5, 7000))
     (tmp_path / "0.csv").write_bytes(b"id,card,merchant,at\n1,c,m,t\n\n2,c,m,t\n")
     batches = reading.read_file(reading.Reading(SCHEMA, "csv"), str(tmp_path / "0.csv"), 1, 2)
     rows = [row for batch in batches for row in batch.to_pylist()]

@@ -17,12 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.files.chunks import Chunk, unescape
+from headrace.files.chunks import Chunk, Origin, origin_of, unescape
 from headrace.files.contents import Plain
-from headrace.files.following import Follower, Kind
+from headrace.files.following import Follower, Kind, whole
 from headrace.files.identity import is_same
-from headrace.files.origin import Origin, origin_of
-from headrace.files.records import whole
 
 HEADER = b"id,text\n"
 CSV = Kind("csv", ",", lambda head: len(HEADER) if head.startswith(HEADER) else 0)
@@ -260,7 +258,7 @@ class World:
 
     def forget(self) -> None:
         try:
-            self.follower.forget([n for n in self.read if self.rng.random() < 0.8])
+            self.follower.ledger.forget([n for n in self.read if self.rng.random() < 0.8])
             self.happened["forgotten"] += 1
         except KilledError:
             self.die()
@@ -415,10 +413,10 @@ def test_no_more_is_spooled_than_is_read(tmp_path, monkeypatch):
     chunks = logs.step()
     assert len(chunks) == 3
     assert len(logs.step()) == 3
-    logs.follower.forget([chunks[0][0].name])
+    logs.follower.ledger.forget([chunks[0][0].name])
     assert [c.offset for c, _ in logs.step()] == [17, 26, 35]
     logs.start()
-    logs.follower.forget([c.name for c, _ in logs.step()])
+    logs.follower.ledger.forget([c.name for c, _ in logs.step()])
     assert [c.offset for c, _ in logs.step()] == [44]
 
 

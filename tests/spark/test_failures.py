@@ -6,7 +6,6 @@ import os
 
 import pytest
 
-from headrace.cli import failures as told
 from headrace.errors import HeadraceError, SetupError, SourceError, SparkFailure, StateError, SystemFailure
 from headrace.spark.failures import Places, explain_failure
 from headrace.spark.jvm.chatter import why_no_java
@@ -139,8 +138,8 @@ def test_a_failure_has_its_own_words(kind):
     assert isinstance(found, fault), (type(found), str(found))
     assert words in str(found)
     assert found.hint
-    title = told.title_of(found)
-    assert title not in (told.title_of(HeadraceError("")), "the data is not what the query declares")
+    title = found.title
+    assert title not in (HeadraceError.title, "the data is not what the query declares")
 
 
 def test_where_a_disk_is_full_is_looked_for(tmp_path, monkeypatch):

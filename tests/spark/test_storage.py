@@ -24,13 +24,11 @@ def test_files(place):
     storage, root = place
     assert storage.names(root) == []
     assert storage.read(join(root, "none")) is None
-    assert storage.size(join(root, "none")) is None
     assert not storage.exists(root)
     storage.add(join(root, "a", "b.txt"), b"one\n")
     storage.add(join(root, "a", "c.txt"), b"")
     assert storage.names(join(root, "a")) == ["b.txt", "c.txt"]
     assert storage.names(root) == ["a"]
-    assert storage.size(join(root, "a", "b.txt")) == 4
     assert (storage.is_folder(join(root, "a")), storage.is_folder(join(root, "a", "b.txt"))) == (True, False)
     storage.delete(join(root, "a", "none"))
     storage.delete(join(root, "a"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from headrace.api.windows import names
 
@@ -54,24 +54,32 @@ def count_distinct(value: str) -> Call:
     return Call("COUNT", f"DISTINCT {value}")
 
 
-def sum(value: str) -> Call:
-    """The sum; of DOUBLE exact, rounded once."""
-    return Call("SUM", value)
+class OfOne(Protocol):
+    """An aggregate of one value."""
+
+    def __call__(self, value: str) -> Call: ...
 
 
-def avg(value: str) -> Call:
-    """The mean."""
-    return Call("AVG", value)
+def _of_one(function: str, doc: str) -> OfOne:
+    def call(value: str) -> Call:
+        return Call(function, value)
+
+    call.__name__, call.__doc__ = function.lower(), doc
+    return call
 
 
-def min(value: str) -> Call:
-    """The least value."""
-    return Call("MIN", value)
-
-
-def max(value: str) -> Call:
-    """The greatest value."""
-    return Call("MAX", value)
+sum = _of_one("SUM", "The sum; of DOUBLE exact, rounded once.")
+avg = _of_one("AVG", "The mean.")
+min = _of_one("MIN", "The least value.")
+max = _of_one("MAX", "The greatest value.")
+variance = _of_one("VARIANCE", "The variance of the sample.")
+stddev = _of_one("STDDEV", "The standard deviation of the sample.")
+var_pop = _of_one("VAR_POP", "The variance of the population.")
+stddev_pop = _of_one("STDDEV_POP", "The standard deviation of the population.")
+median = _of_one("MEDIAN", "The percentile of one half.")
+collect_list = _of_one("COLLECT_LIST", "All values that are not NULL, in the order of time.")
+first = _of_one("FIRST", "The value of the first row in the order of time.")
+last = _of_one("LAST", "The value of the last row in the order of time.")
 
 
 def min_by(value: str, by: str) -> Call:
@@ -84,51 +92,11 @@ def max_by(value: str, by: str) -> Call:
     return Call("MAX_BY", f"{value}, {by}")
 
 
-def variance(value: str) -> Call:
-    """The variance of the sample."""
-    return Call("VARIANCE", value)
-
-
-def stddev(value: str) -> Call:
-    """The standard deviation of the sample."""
-    return Call("STDDEV", value)
-
-
-def var_pop(value: str) -> Call:
-    """The variance of the population."""
-    return Call("VAR_POP", value)
-
-
-def stddev_pop(value: str) -> Call:
-    """The standard deviation of the population."""
-    return Call("STDDEV_POP", value)
-
-
 def percentile(value: str, share: float) -> Call:
     """The value that a share of the rows, from 0 to 1, is below: between two values where it falls between them."""
     return Call("PERCENTILE", f"{value}, {share}")
 
 
-def median(value: str) -> Call:
-    """The percentile of one half."""
-    return Call("MEDIAN", value)
-
-
 def approx_percentile(value: str, share: float) -> Call:
     """The least value with at least a share of the rows, from 0 to 1, up to it."""
     return Call("APPROX_PERCENTILE", f"{value}, {share}")
-
-
-def collect_list(value: str) -> Call:
-    """All values that are not NULL, in the order of time."""
-    return Call("COLLECT_LIST", value)
-
-
-def first(value: str) -> Call:
-    """The value of the first row in the order of time."""
-    return Call("FIRST", value)
-
-
-def last(value: str) -> Call:
-    """The value of the last row in the order of time."""
-    return Call("LAST", value)

@@ -24,7 +24,6 @@ OTHER = "right_"  # stands before columns of the other stream whose names are ta
 def joined(
     left: tuple[Node, WindowLike], right: tuple[Node, WindowLike], on: str | Sequence[str] | Mapping[str, str], how: str
 ) -> Join:
-    """The join of two nodes with their windows; `on`: columns that both have, or left expressions by right ones."""
     kind = KINDS.get(how.lower())
     if kind is None:
         raise QueryError(unknown("kind of join", how, KINDS))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from headrace.api.dataframes import merge_frames
+from headrace.api.run import merge_frames
 from headrace.api.stream import Stream
 from headrace.api.texts import duration, read
 from headrace.errors import QueryError, unknown
@@ -37,7 +37,6 @@ class Event:
     several: bool = False
 
     def __invert__(self) -> Event:
-        """An event that must not be there."""
         return replace(self, negated=not self.negated)
 
     def repeated(self) -> Event:

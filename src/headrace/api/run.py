@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headrace.api.dataframes import Frames, merge_frames, schema_of
 from headrace.errors import QueryError, unknown
 from headrace.optimize import optimize
 from headrace.plan.explain import explain
 from headrace.plan.nodes import base_streams
 from headrace.plan.query import ConsoleSink, Emit, FileSink, Query, Script, StreamSink, TableSink, Using
+from headrace.plan.schema import Field, Schema
 from headrace.plan.sinks import FORMATS
 from headrace.sql.script import parse_script
 
@@ -21,7 +21,27 @@ if TYPE_CHECKING:
     from headrace.api.stream import Output, Stream
     from headrace.plan.nodes import Node
     from headrace.plan.query import Sink
-    from headrace.plan.schema import Schema
+
+
+Frames = Mapping[str, Any]  # the name of a FrameSource -> a Spark DataFrame
+
+
+def schema_of(frame: Any) -> Schema:
+    """The columns of a Spark DataFrame, classic or Connect, streaming or static."""
+    fields = getattr(getattr(frame, "schema", None), "fields", None)
+    if fields is None:
+        raise QueryError(f"expected a Spark DataFrame, got {type(frame).__name__}")
+    return Schema(tuple(Field(f.name, f.dataType.simpleString()) for f in fields))
+
+
+def merge_frames(*parts: Frames) -> dict[str, Any]:
+    """All frames of several streams; one name is one frame."""
+    found: dict[str, Any] = {}
+    for part in parts:
+        for name, frame in part.items():
+            if found.setdefault(name, frame) is not frame:
+                raise QueryError(f"two streams are called {name!r}", hint="give each a name: hr.stream(df, name='payments', ..)")
+    return found
 
 
 def _spark() -> Any:
@@ -53,7 +73,8 @@ def start(outputs: Mapping[str | Sink, Stream | Output], checkpoint: str | None 
     the share of rows from which on it fails, `trigger_ms=..` how long a micro-batch waits for the next.
     """
     script, frames = script_of(outputs)
-    return _spark().start(script, frames, checkpoint=checkpoint, **options)
+    run: Run = _spark().start(script, frames, checkpoint=checkpoint, **options)
+    return run
 
 
 def to_df(output: Output) -> Any:
@@ -63,7 +84,6 @@ def to_df(output: Output) -> Any:
 
 
 def script_of(outputs: Mapping[str | Sink, Stream | Output]) -> tuple[Script, dict[str, Any]]:
-    """The script that a mapping of sinks to streams stands for, and the frames that it reads."""
     if not outputs:
         raise QueryError("there is nothing to run", hint="hr.start({'profiles/': profile})")
     found = [_query(sink, output) for sink, output in outputs.items()]
@@ -120,7 +140,8 @@ class Program:
 
     def start(self, checkpoint: str | None = None, **options: Any) -> Run:
         """Run every query into its sink."""
-        return _spark().start(self.script, dict(self.frames), checkpoint=checkpoint, **options)
+        run: Run = _spark().start(self.script, dict(self.frames), checkpoint=checkpoint, **options)
+        return run
 
     def to_df(self, name: str | None = None) -> Any:
         """The results of one query as a DataFrame; the name may be left out where there is only one."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api import run
 from headrace.api.aggregates import Call
-from headrace.api.dataframes import Frames, schema_of
 from headrace.api.joins import joined
+from headrace.api.run import Frames, schema_of
 from headrace.api.texts import bind, condition, duration, named, read
 from headrace.api.windows import Size, Written, bind_window, names
 from headrace.errors import QueryError, unknown

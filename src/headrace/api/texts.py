@@ -32,12 +32,10 @@ def read(sql: str, what: str) -> tuple[Text, Scalar, str | None]:
 
 
 def bind(sql: str, schema: Schema, what: str) -> Expr:
-    """An expression over some columns."""
     return named(sql, schema, what)[1]
 
 
 def condition(sql: str, schema: Schema, what: str) -> Expr:
-    """A predicate over some columns."""
     text, value, alias = read(sql, what)
     if alias is not None:
         raise text.error("a condition has no name", Span(0, len(sql)))

@@ -126,12 +126,10 @@ def size(length: str | timedelta, every: str | timedelta | None = None, lag: str
 
 
 def names(value: str | Sequence[str]) -> tuple[str, ...]:
-    """One name or several, as a tuple."""
     return (value,) if isinstance(value, str) else tuple(value)
 
 
 def bind_window(window: WindowLike, schema: Schema) -> Window:
-    """The window over some columns."""
     match window:
         case RangeWindow() | UnboundedWindow():
             return window

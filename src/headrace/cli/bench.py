@@ -68,5 +68,4 @@ def find_folder(*places: Path) -> Path:
 
 
 def benchmarks(folder: Path) -> dict[str, Path]:
-    """Those that can be run: a file each, with a main part."""
     return {p.stem: p for p in sorted(folder.glob("*.py")) if "__main__" in p.read_text(encoding="utf-8")}

@@ -21,7 +21,6 @@ def out() -> Console:
 
 
 def err() -> Console:
-    """Messages and progress."""
     return Console(file=sys.stderr, stderr=True, highlight=False)
 
 

@@ -11,19 +11,7 @@ import typer
 
 from headrace.cli.consoles import complain, err
 from headrace.cli.main import Terminated
-from headrace.errors import (
-    DataError,
-    HeadraceError,
-    InternalError,
-    InUseError,
-    OutputError,
-    QueryError,
-    SetupError,
-    SourceError,
-    SparkFailure,
-    StateError,
-    SystemFailure,
-)
+from headrace.errors import HeadraceError, QueryError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,19 +21,6 @@ MISUSED = 2  # the script or the command is wrong
 INTERRUPTED = 130
 TERMINATED = 143
 PIPE_CLOSED = 141
-
-_TITLES: dict[type[HeadraceError], str] = {  # the first that fits
-    QueryError: "this query cannot run",
-    SourceError: "a source cannot be read",
-    DataError: "the data is not what the query declares",
-    InUseError: "this checkpoint is in use",
-    OutputError: "the output cannot go there",
-    StateError: "this checkpoint cannot be used",
-    SystemFailure: "the system refused",
-    SetupError: "Spark is not set up for Headrace",
-    SparkFailure: "Spark stopped the query",
-    InternalError: "a bug in Headrace",
-}
 
 
 @contextmanager
@@ -72,13 +47,7 @@ def stopped_by(signal: KeyboardInterrupt) -> int:
 
 
 def exit_code(error: Exception) -> int:
-    """2 where the user's text is at fault, 1 otherwise."""
     return MISUSED if isinstance(error, QueryError) else FAILED
-
-
-def title_of(error: HeadraceError) -> str:
-    """The headline of an error: whose fault it is."""
-    return next((text for kind, text in _TITLES.items() if isinstance(error, kind)), "error")
 
 
 def _show(error: Exception, verbose: bool) -> None:
@@ -87,7 +56,7 @@ def _show(error: Exception, verbose: bool) -> None:
     if isinstance(error, HeadraceError):
         message = f"{error.where}: {error.message}" if error.where else error.message
         # Errors in SQL have the line that is meant, underlined.
-        complain(title_of(error), message, error.hint, getattr(error, "underlined", None))
+        complain(error.title, message, error.hint, getattr(error, "underlined", None))
         return
     if isinstance(error, OSError) and error.strerror:
         name = f"{error.filename}: " if error.filename else ""

@@ -29,7 +29,6 @@ class Formatted:
 
     @property
     def changed(self) -> bool:
-        """Whether there is anything to do."""
         return self.before != self.after
 
     def diff(self) -> str:
@@ -81,7 +80,6 @@ def fmt(
 
 
 def _scripts(paths: list[str]) -> list[str]:
-    """The scripts that are meant, each once."""
     found: list[str] = []
     for path in paths:
         if path == STDIN or not Path(path).is_dir():

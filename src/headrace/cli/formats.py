@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 def write(file: BinaryIO, form: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
-    """Write all batches; returns the number of rows."""
     match form:
         case "csv":
             file.write((",".join(schema.names) + "\n").encode())

@@ -69,21 +69,10 @@ def generate(
       SOURCE GENERATE('payments', rows => 1000000, late_share => 0.1)
     """
     with reported():
-        given = {
-            "rate": rate,
-            "keys": keys,
-            "skew": skew,
-            "late_share": late_share,
-            "late_max": late_max,
-            "types": types,
-            "pog_share": pog_share,
-            "pog": pog,
-            "unit": unit,
-            "seed": seed,
-            "start": start,
-        }
-        pairs = tuple((name, str(value)) for name, value in given.items() if value is not None)
-        options = parse_options(kind.value, (*pairs, ("rows", str(rows))))
+        of_all = {"rate": rate, "keys": keys, "skew": skew, "late_share": late_share, "late_max": late_max, "seed": seed}
+        of_some = {"types": types, "pog_share": pog_share, "pog": pog, "unit": unit, "start": start, "rows": rows}
+        given = ((name, str(value)) for name, value in (of_all | of_some).items() if value is not None)
+        options = parse_options(kind.value, given)
         form = format.value if format else _form_of(out)
         schema = arrow_schema(SCHEMAS[kind.value])
         if split_by is not None:

@@ -28,7 +28,6 @@ def main() -> None:
 
 
 def terminate(number: int, frame: FrameType | None) -> None:
-    """End as by Ctrl-C."""
     raise Terminated
 
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 
 def load(path: str) -> Script:
-    """Parse the script in a file; `-` is standard input."""
     return parse(*read(path))
 
 
@@ -41,7 +40,6 @@ def check_options(script: Script) -> None:
 
 
 def read(path: str) -> tuple[str, str]:
-    """The text and the name to use in messages."""
     if path == "-":
         return sys.stdin.read(), "standard input"
     file = Path(path)

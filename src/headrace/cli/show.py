@@ -36,13 +36,10 @@ def check(
         console = out()
         for query in plan.queries:
             console.print(Text(query.name, style="bold cyan"))
-            for name, value in (
-                ("columns", str(query.node.schema).strip("()")),
-                ("emit", query.emit.value),
-                ("into", str(query.sink)),
-                ("state", state_bound(query.node)),
-            ):
-                console.print(Text(f"  {name:<8}{value}"))
+            console.print(Text(f"  columns {str(query.node.schema).strip('()')}"))
+            console.print(Text(f"  emit    {query.emit.value}"))
+            console.print(Text(f"  into    {query.sink}"))
+            console.print(Text(f"  state   {state_bound(query.node)}"))
         if data:
             from headrace.cli.data import show_data
 
@@ -55,10 +52,7 @@ def explain(
     profile: Annotated[
         list[str] | None,
         typer.Option(
-            "--profile",
-            "-p",
-            metavar="NAME",
-            help="How it behaves under a profile; several, or `all`, to see how they differ.",
+            "--profile", "-p", metavar="NAME", help="How it behaves under a profile; several, or `all`, to see how they differ."
         ),
     ] = None,
     checkpoint: Annotated[

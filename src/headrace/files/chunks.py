@@ -44,7 +44,6 @@ class Chunk:
 
     @property
     def end(self) -> int:
-        """Where it ends in the file."""
         return self.offset + self.length
 
     @property
@@ -57,7 +56,6 @@ class Chunk:
 
     @staticmethod
     def parse(name: str) -> Chunk | None:
-        """What a name says; None if it is not that of a chunk."""
         found = _NAME.fullmatch(name)
         if found is None:
             return None
@@ -82,11 +80,25 @@ def escape(path: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """The path again, or the end of it."""
     plain = re.sub(rb"_([0-9a-f]{2})", lambda m: bytes([int(m[1], 16)]), text.replace("~", "/").encode())
     return os.fsdecode(plain)
 
 
 def told(data: bytes) -> str:
-    """Some bytes in short."""
     return blake2b(data, digest_size=4).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What the first record of data in a file was where it came from. A header line at the top of the file is no data."""
+
+    file: str  # the name that users know
+    line: int  # the number of its first line there, from 1
+    high: int  # its place (decision 0005); the following ones have the same high half,
+    low: int  # and a low half that is larger by as many bytes as they stand behind it
+
+
+def origin_of(path: str) -> Origin | None:
+    """The origin of a file, by its path; None for a file that is its own."""
+    chunk = Chunk.parse(os.path.basename(path))
+    return None if chunk is None else Origin(unescape(chunk.path), chunk.line + 1, chunk.seen, chunk.offset)

@@ -8,38 +8,26 @@ import gzip
 import os
 import signal
 import zlib
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 PACKED = (".gz", ".bz2", ".zst")
 SKIP = 1 << 22
-
-
-class Content(Protocol):
-    """The bytes of a file."""
-
-    def read(self, count: int, offset: int) -> bytes:
-        """Up to so many bytes from here on; fewer only where the file ends."""
-
-    def close(self) -> None:
-        """Let go of the file."""
 
 
 class Plain:
     """A file as it is. It can be read to its end though it has been renamed or deleted."""
 
     def __init__(self, path: str) -> None:
-        """Open it."""
         self._fd = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
 
     def read(self, count: int, offset: int) -> bytes:
-        """As `Content.read`."""
+        """Up to so many bytes from here on; fewer only where the file ends."""
         data = os.pread(self._fd, count, offset)
         while 0 < len(data) < count and (more := os.pread(self._fd, count - len(data), offset + len(data))):
             data += more
         return data
 
     def status(self) -> os.stat_result:
-        """What the file system says of it now."""
         return os.fstat(self._fd)
 
     def is_being_written(self) -> bool:
@@ -56,7 +44,6 @@ class Plain:
         return False
 
     def close(self) -> None:
-        """As `Content.close`."""
         os.close(self._fd)
 
 
@@ -64,13 +51,12 @@ class Packed:
     """A compressed file, read from its beginning on. One that is not all there yet raises EOFError at its end."""
 
     def __init__(self, path: str) -> None:
-        """Open it."""
         self._path = path
         self._file: IO[bytes] | Any = None
         self._start, self._held = 0, b""  # what was read last, and where that begins
 
     def read(self, count: int, offset: int) -> bytes:
-        """As `Content.read`. Cheap where it goes on, or back no further than the beginning of what was read last."""
+        """As `Plain.read`. Cheap where it goes on, or back no further than the beginning of what was read last."""
         try:
             if self._file is None or offset < self._start:
                 self.close()
@@ -89,7 +75,6 @@ class Packed:
         return self._held[:count]
 
     def close(self) -> None:
-        """As `Content.close`."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -105,6 +90,8 @@ def _opened(path: str) -> IO[bytes] | Any:
     return pa.input_stream(path, compression="zstd")
 
 
-def opened(path: str) -> Plain | Packed:
-    """The content of a file."""
+Content = Plain | Packed
+
+
+def opened(path: str) -> Content:
     return Packed(path) if path.endswith(PACKED) else Plain(path)

@@ -26,7 +26,6 @@ class CsvCutter:
         self._header = b""
 
     def begin(self, head: bytes) -> tuple[int, int]:
-        """Find the layout."""
         kind = format_of(head[:LOOK])
         if kind not in ("csv", "json", None):
             self.unreadable = f"the file is {kind}, and is read as CSV"
@@ -42,7 +41,6 @@ class CsvCutter:
         return layout.skip, layout.lines
 
     def cut(self, data: bytes, line: int, *, final: bool, most: int | None = None) -> tuple[Cut, int, int]:
-        """The records in the data."""
         most = most or data.count(b"\n") + data.count(b"\r") + 1
         width, buffer = len(self.columns), np.frombuffer(data, np.uint8)
         starts, ends = np.empty((2, most, width), np.int32)
@@ -60,7 +58,8 @@ class CsvCutter:
             states = states.copy()
             states[list(why)] = k.NOT_TEXT
         columns = tuple(
-            _column(buffer, starts[:, i], ends[:, i], kinds[:, i], states, f.type) for i, f in enumerate(self.schema.fields)
+            strings(*k.gather_field(buffer, starts[:, i], ends[:, i], kinds[:, i], states, f.type != "STRING"))
+            for i, f in enumerate(self.schema.fields)
         )
         spans = record[:, :2].tolist() if again else []
         text = pa.array([data[a:b].decode("utf-8", "backslashreplace") for a, b in spans], pa.string()) if again else None
@@ -75,7 +74,6 @@ class CsvCutter:
         return np.flatnonzero(~np.array(same, np.bool_)) if any(same) else None
 
     def _why(self, data: bytes, record: np.ndarray) -> dict[int, str]:
-        """Why records cannot be read."""
         if self._trouble:
             return dict.fromkeys(range(len(record)), self._trouble)
         why = not_text(data, record[:, 0], record[:, 1])
@@ -90,10 +88,3 @@ class CsvCutter:
             return "there is text behind a closing quote; a quote inside quotes is written twice"
         names = self.layout.header or self.schema.names
         return f"it has {number} field{'s' * (number != 1)}, and {self.layout.fields} were expected: {', '.join(names)}"
-
-
-def _column(
-    buffer: np.ndarray, starts: np.ndarray, ends: np.ndarray, kinds: np.ndarray, states: np.ndarray, kind: str
-) -> pa.Array:
-    offsets, values, valid = k.gather_field(buffer, starts, ends, kinds, states, kind != "STRING")
-    return strings(offsets, values, valid)

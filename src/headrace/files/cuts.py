@@ -86,7 +86,6 @@ def not_text(data: bytes, start: np.ndarray, end: np.ndarray) -> dict[int, str]:
 
 
 def strings(offsets: np.ndarray, data: bytes | np.ndarray, valid: np.ndarray | None = None) -> pa.Array:
-    """A column of text from its buffers."""
     mask = None if valid is None or valid.all() else pa.array(valid).buffers()[1]
     return pa.Array.from_buffers(pa.string(), len(offsets) - 1, [mask, pa.py_buffer(offsets), pa.py_buffer(data)])
 

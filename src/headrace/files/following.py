@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from headrace.files.chunks import LOOK, Chunk, told
-from headrace.files.contents import Packed, Plain, opened
-from headrace.files.identity import Found, Register, is_same
+from headrace.files.contents import Content, Packed, Plain, opened
+from headrace.files.identity import Register, is_same
 from headrace.files.ledger import Followed, Ledger
-from headrace.files.records import whole
+from headrace.files.listing import Found
 
 if TYPE_CHECKING:
     from headrace.files.ledger import Storage
@@ -92,10 +94,6 @@ class Follower:
                 del self._unread[seen]
         return full
 
-    def forget(self, done: Iterable[str]) -> None:
-        """Chunks that have been read for good are deleted."""
-        self.ledger.forget(done)
-
     def tell(self, text: str) -> None:
         """Everything once."""
         if text not in self._told:
@@ -103,7 +101,6 @@ class Follower:
             self._tell_user(text)
 
     def close(self) -> None:
-        """Let go of all files."""
         for file in self.ledger.files.values():
             file.close()
 
@@ -114,7 +111,7 @@ class Follower:
         self.ledger.files[file.seen] = file
         return file
 
-    def _content(self, file: Followed) -> Plain | Packed:
+    def _content(self, file: Followed) -> Content:
         """The file, open. Those that were read last stay so: they may be renamed or deleted before they are read again."""
         if file.content is None:
             file.content = opened(file.path)
@@ -160,7 +157,7 @@ class Follower:
             self.tell(f"{file.path}: is not whole ({error}); it is read when it is")
         return False
 
-    def _next(self, file: Followed, content: Plain | Packed, ending: bool) -> Piece | None:
+    def _next(self, file: Followed, content: Content, ending: bool) -> Piece | None:
         """The next records of a file; None if it has no more that are whole."""
         packed = isinstance(content, Packed)
         if packed and file.taken:
@@ -190,7 +187,7 @@ class Follower:
             count *= 2
         return Piece(begin, data[:end], header, packed and at_end and end == len(data))
 
-    def _header(self, file: Followed, content: Plain | Packed) -> bytes | None:
+    def _header(self, file: Followed, content: Content) -> bytes | None:
         """What names the columns of a file; empty if nothing does, None if that cannot be told yet."""
         if file.header is None:
             head = content.read(HEAD, 0)
@@ -206,7 +203,7 @@ class Follower:
         if file.taken != self._time(file):
             self.tell(f"{file.path}: has changed after it was read; a compressed file is read once, so what is new in it is not")
 
-    def _publish(self, file: Followed, content: Plain | Packed, piece: Piece) -> None:
+    def _publish(self, file: Followed, content: Content, piece: Piece) -> None:
         """Let a piece be seen, under a name that says what it is."""
         near = min(LOOK, file.offset)
         before = file.last if len(file.last) == near else content.read(near, file.offset - near)
@@ -226,3 +223,15 @@ class Follower:
         self.ledger.publish(chunk, piece.header + piece.data + (b"" if ends else b"\n"))
         file.head, file.tail, file.last, file.taken = head, chunk.tail, last, taken
         file.offset, file.line = chunk.end, line + lines
+
+
+def whole(text: bytes, delimiter: str | None) -> int:
+    """How many bytes of a text that begins with a record are whole records.
+
+    A record ends with its line; in CSV (which has a delimiter) not within quotes, in JSON not within brackets.
+    """
+    from headrace.kernels.text import records  # compiled code is loaded where files are followed
+
+    if delimiter is None:
+        return int(records.last_json_end(np.frombuffer(text, np.uint8)))
+    return int(records.last_end(np.frombuffer(text, np.uint8), ord(delimiter))) if b'"' in text else text.rfind(b"\n") + 1

@@ -9,14 +9,7 @@ from headrace.files.opening import BROKEN, open_file
 
 LOOK = 1 << 16  # bytes of a file that are looked at
 BOM = b"\xef\xbb\xbf"
-MAGIC = {
-    b"PAR1": "parquet",
-    b"PK\x03\x04": "zip",
-    b"ORC": "orc",
-    b"Obj\x01": "avro",
-    b"ARROW1": "arrow",
-    b"\xd0\xcf": "xls",
-}
+MAGIC = {b"PAR1": "parquet", b"PK\x03\x04": "zip", b"ORC": "orc", b"Obj\x01": "avro", b"ARROW1": "arrow", b"\xd0\xcf": "xls"}
 NOT_UTF8 = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\x00\x00\xfe\xff": "UTF-32"}
 TEXTS = ("csv", "json")
 

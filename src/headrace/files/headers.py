@@ -34,7 +34,6 @@ class CsvLayout:
 
     @property
     def headed(self) -> bool:
-        """Whether the first record is a header."""
         return bool(self.header)
 
 
@@ -57,7 +56,6 @@ def first_records(head: bytes, delimiter: str, most: int) -> Iterator[tuple[list
 
 
 def layout_of(head: bytes, delimiter: str, schema: Schema) -> CsvLayout:
-    """The layout of a file that begins so."""
     start = len(BOM) if head.startswith(BOM) else 0
     plain = CsvLayout(len(schema.fields), tuple(range(len(schema.fields))), skip=start)
     first = next(first_records(head[start:], delimiter, 1), None)
@@ -108,25 +106,23 @@ def _otherwise(plain: CsvLayout, names: tuple[str, ...], head: bytes, delimiter:
     """The first record is no header. If it is no data either, it may be a header in disguise."""
     if _is_data(names, schema):
         return plain
+
+    def wrong(problem: str, hint: str) -> CsvLayout:
+        return CsvLayout(plain.fields, plain.slots, problem=problem, hint=hint)
+
     for other in OTHER_DELIMITERS:
         record = next(first_records(head, other, 1), ([], 0, 0))[0]
         if other != delimiter and _is_header(tuple(n.strip() for n in record), schema):
-            return CsvLayout(
-                plain.fields, plain.slots, problem=f"has fields between {_shown(other)}, not between {_shown(delimiter)}",
-                hint=f"write SOURCE FILE('..', {_shown(other)})",
-            )  # fmt: skip
+            problem = f"has fields between {_shown(other)}, not between {_shown(delimiter)}"
+            return wrong(problem, f"write SOURCE FILE('..', {_shown(other)})")
     for record, _, lines in first_records(head, delimiter, 20):
         if {f.name.lower() for f in schema.fields} <= {n.strip().lower() for n in record}:
-            return CsvLayout(
-                plain.fields, plain.slots, problem=f"has its header in line {lines}, and something else before it",
-                hint="remove the lines before the header",
-            )  # fmt: skip
+            problem = f"has its header in line {lines}, and something else before it"
+            return wrong(problem, "remove the lines before the header")
     if _names_others(names, head, delimiter, schema):
-        return CsvLayout(
-            plain.fields, plain.slots,
-            problem=f"has no column {', '.join(repr(f.name) for f in schema.fields)}; its first line says: {', '.join(names)}",
-            hint="name the columns of CREATE STREAM as the file does, or put a header on the file",
-        )  # fmt: skip
+        problem = f"has no column {', '.join(repr(f.name) for f in schema.fields)}; its first line says: {', '.join(names)}"
+        hint = "name the columns of CREATE STREAM as the file does, or put a header on the file"
+        return wrong(problem, hint)
     return plain
 
 

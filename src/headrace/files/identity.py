@@ -10,12 +10,9 @@ import os
 from collections.abc import Callable, Iterable
 
 from headrace.files.chunks import LOOK, told
-from headrace.files.contents import PACKED, Packed, Plain, opened
+from headrace.files.contents import PACKED, Content, Plain, opened
 from headrace.files.ledger import Followed
-
-MOST_OPEN = 200
-Found = tuple[str, os.stat_result]
-Content = Plain | Packed
+from headrace.files.listing import Found, found, found_in
 
 
 def former_names(path: str) -> list[str]:
@@ -46,7 +43,6 @@ def is_same(file: Followed, content: Content) -> bool:
 
 
 def is_copy_so_far(new: Content, size: int, of: Content) -> bool:
-    """Whether a file of this size looks like the beginning of another."""
     near = min(LOOK, size)
     return new.read(near, 0) == of.read(near, 0) and new.read(near, size - near) == of.read(near, size - near)
 
@@ -64,12 +60,11 @@ class Register:
         self._by_name: dict[str, list[Followed]] | None = None
         self._tell, self._first_look = tell, True
 
-    def look(self, found: list[Found], begin: Callable[[str, os.stat_result], Followed]) -> list[Followed]:
+    def look(self, seen: list[Found], begin: Callable[[str, os.stat_result], Followed]) -> list[Followed]:
         """Take in what files there are now; gives those with something to read. `begin` makes a new one."""
-        found = [*found, *self._found_outside()]
         changed, fresh, here = [], [], set[tuple[int, int]]()
         lost = {f.identity: f for f in self.lost.values()} if self.lost else {}
-        for path, status in found:
+        for path, status in [*seen, *self._found_outside()]:
             identity = (status.st_dev, status.st_ino)
             if identity in here:
                 continue  # the same file by two names
@@ -140,12 +135,7 @@ class Register:
             content.close()
 
     def _found_outside(self) -> list[Found]:
-        out = []
-        for file in [f for f in self.live.values() if f.seen in self._outside]:
-            try:
-                out.append((file.path, os.stat(file.path)))
-            except OSError:
-                continue
+        out = (there for file in self.live.values() if file.seen in self._outside for there in found(file.path))
         return [(path, status) for path, status in out if (status.st_dev, status.st_ino) in self.live]
 
     def _missing(self, here: set[tuple[int, int]]) -> list[Followed]:
@@ -260,29 +250,12 @@ class Folder:
         """All but those that are known to be somewhere."""
         self.by_identity: dict[tuple[int, int], Found] = {}
         self.by_name: dict[str, list[Found]] = {}
-        for path, status in _listed(folder):
+        for path, status in found_in(folder):
             if (status.st_dev, status.st_ino) not in here:
                 self.by_identity[status.st_dev, status.st_ino] = (path, status)
                 for name in former_names(path):
                     self.by_name.setdefault(name, []).append((path, status))
 
     def candidates(self, file: Followed) -> list[Found]:
-        """Files that may be the one, or its copy."""
         moved = self.by_identity.get(file.identity)
         return [*([moved] if moved else []), *self.by_name.get(file.path, ())]
-
-
-def _listed(folder: str) -> list[Found]:
-    """All files in a folder."""
-    out = []
-    try:
-        with os.scandir(folder or ".") as entries:
-            for entry in entries:
-                try:
-                    if entry.is_file():
-                        out.append((os.path.join(folder, entry.name), entry.stat()))
-                except OSError:
-                    continue
-    except OSError:
-        return []
-    return out

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +18,6 @@ class JsonCutter:
     """Cuts one file."""
 
     def __init__(self, schema: Schema) -> None:
-        """For a file of which nothing is known yet."""
         self.columns: tuple[str, ...] = (FOLDED,)
         self.names = names_of(schema)
         self.lines = True
@@ -27,7 +25,6 @@ class JsonCutter:
         self._inside = 0  # whether in an array
 
     def begin(self, head: bytes) -> tuple[int, int]:
-        """Find out whether every line is a value."""
         kind = format_of(head[:LOOK])
         if kind not in ("csv", "json", None):
             self.unreadable = f"the file is {kind}, and is read as JSON"
@@ -36,7 +33,6 @@ class JsonCutter:
         return start, 0
 
     def cut(self, data: bytes, line: int, *, final: bool, most: int | None = None) -> tuple[Cut, int, int]:
-        """The values in the data."""
         if most is None:
             most = 1 + (data.count(b"\n") if self.lines else data.count(b"{") + data.count(b",") + data.count(b"\n"))
         record, buffer = np.empty((most, 4), np.int64), np.frombuffer(data, np.uint8)
@@ -59,8 +55,8 @@ class JsonCutter:
         return {i: "a bracket or quote is never closed" if record[i, 3] else "it is not a JSON object" for i in bad}
 
     def _folded(self, buffer: np.ndarray, record: np.ndarray, why: dict[int, str]) -> pa.Array:
-        changed, out, names = np.zeros(len(record), np.bool_), buffer.copy(), self.names
-        if not k.fold_keys(buffer, out, record, names.kinds, names.childs, names.first, names.field, names.text, changed):
+        changed, out = np.zeros(len(record), np.bool_), buffer.copy()
+        if not k.fold_keys(buffer, out, record, *self.names, changed):
             return pa.nulls(len(record), pa.string())
         changed[list(why)] = False
         return strings(*k.gather_spans(out, record[:, 0], np.where(changed, record[:, 1], record[:, 0])), changed)
@@ -87,22 +83,11 @@ def _is_json(text: bytes) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """The names in a schema, as the tree that `fold_keys` walks along."""
-
-    kinds: np.ndarray
-    childs: np.ndarray
-    first: np.ndarray
-    field: np.ndarray
-    text: np.ndarray
-
-
-def names_of(schema: Schema) -> Names:
-    """Of declared columns."""
+def names_of(schema: Schema) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The names in a schema, as the tree that `fold_keys` walks along: kinds, children, first fields, fields, text."""
     tree = _Tree()
     tree.struct([(f.name, exp.DataType.build(f.type, dialect="spark")) for f in schema.fields])
-    return Names(
+    return (
         np.array(tree.kinds, np.int64), np.array(tree.childs, np.int64), np.array(tree.first, np.int64).reshape(-1, 2),
         np.array(tree.field, np.int64).reshape(-1, 3), np.frombuffer(tree.text, np.uint8),
     )  # fmt: skip
@@ -125,7 +110,6 @@ class _Tree:
         return len(self.kinds) - 1
 
     def struct(self, fields: list[tuple[str, exp.Expr]]) -> int:
-        """The node of a STRUCT of these fields."""
         node, start = self._node(k.STRUCT), len(self.field)
         self.first[node] = (start, len(fields))
         self.field += [(0, 0, -1)] * len(fields)

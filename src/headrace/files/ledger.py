@@ -18,22 +18,25 @@ NOTED = "_noted.json"
 
 
 class Storage(Protocol):
-    """Where chunks lie. Who lists a folder sees all of a file or nothing."""
+    """Where chunks lie: a file system, whose paths are whole."""
 
     def names(self, folder: str) -> list[str]:
-        """What lies in a folder, in order."""
+        """What lies in a folder, in order; nothing if there is none."""
 
     def read(self, path: str) -> bytes | None:
-        """A small file; None if there is none."""
+        """A small file as it was last written; None if there is none."""
 
     def write(self, path: str, data: bytes) -> None:
-        """Put one line in the place of what was there."""
+        """Put a small text in the place of what was there. It must end in the only line break it has.
+
+        Whatever kills the writer, `read` gives the old text or the new one.
+        """
 
     def add(self, path: str, data: bytes) -> None:
-        """Write a file under a new name."""
+        """Write a file under a new name. Who lists its folder sees all of it or nothing."""
 
     def delete(self, path: str) -> None:
-        """Remove a file."""
+        """Remove a file, or a folder with all that is in it; nothing happens if it is not there."""
 
 
 @dataclass(slots=True)
@@ -64,7 +67,6 @@ class Followed:
 
     @property
     def identity(self) -> tuple[int, int]:
-        """What the file system knows it by."""
         return self.device, self.inode
 
     @property
@@ -73,7 +75,6 @@ class Followed:
         return self.path != self.first_path
 
     def close(self) -> None:
-        """Let go of the file."""
         if self.content is not None:
             self.content.close()
             self.content = None
@@ -107,7 +108,6 @@ class Ledger:
 
     @property
     def last_seen(self) -> int:
-        """The number of the file that was seen last."""
         return max(self.files, default=0)
 
     def _count(self, chunk: Chunk) -> None:
@@ -129,7 +129,6 @@ class Ledger:
         return name
 
     def publish(self, chunk: Chunk, data: bytes) -> None:
-        """A chunk, all of it or nothing."""
         self.storage.add(f"{self.folder}/{chunk.name}", data)
         self.chunks[chunk.name] = chunk.length
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import glob
 import os
 import re
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
 
 from headrace.errors import DataError
 from headrace.files.opening import local_path
 
 HIDDEN = (".", "_")
+Found = tuple[str, os.stat_result]  # a file, by its path
 _MAGIC = re.compile(r"([{}\[\]*?\\])")  # of Hadoop, whose patterns Spark takes
 
 
@@ -20,12 +24,11 @@ def existing(path: str, where: str) -> list[str]:
         return []
     if os.path.isdir(local):
         return sorted(p for p in glob.glob(os.path.join(glob.escape(local), "*")) if _visible(p))
-    if is_pattern(local):
-        if not os.path.isdir(base_of(local)):
-            raise DataError(f"there is no file or directory {path!r}", where=where, hint=_looked_from())
-        return sorted(p for p in glob.glob(local) if _visible(p))
-    if not os.path.isdir(os.path.dirname(local) or "."):
+    pattern = is_pattern(local)
+    if not os.path.isdir(base_of(local) if pattern else os.path.dirname(local) or "."):
         raise DataError(f"there is no file or directory {path!r}", where=where, hint=_looked_from())
+    if pattern:
+        return sorted(p for p in glob.glob(local) if _visible(p))
     if not os.path.isfile(local):
         raise DataError(f"there is no file {path!r}", where=where, hint=_looked_from())
     if not _visible(local):
@@ -36,13 +39,38 @@ def existing(path: str, where: str) -> list[str]:
     return [local]
 
 
+def found(path: str) -> Iterator[Found]:
+    """The file at this path, if there is one."""
+    with suppress(OSError):
+        status = os.stat(path)
+        if stat.S_ISREG(status.st_mode):
+            yield path, status
+
+
+def found_in(folder: str) -> Iterator[Found]:
+    """All files in a folder."""
+    with suppress(OSError):
+        for name in os.listdir(folder or "."):
+            yield from found(os.path.join(folder, name))
+
+
+def find(path: str) -> list[Found]:
+    """The files behind a local path, now."""
+    path = os.path.abspath(path)
+    if os.path.isdir(path):
+        files = found_in(path)
+    else:
+        files = (file for name in (glob.glob(path) if is_pattern(path) else [path]) for file in found(name))
+    return [file for file in files if not os.path.basename(file[0]).startswith(HIDDEN)]
+
+
 def passed_by(path: str) -> list[str]:
     """What lies behind a local path and is not read: folders, whose files are not those of the path, and links to nothing."""
     local = local_path(path)
     if local is None or not (os.path.isdir(local) or is_pattern(local)):
         return []
-    found = glob.glob(os.path.join(glob.escape(local), "*") if os.path.isdir(local) else local)
-    return sorted(p for p in found if not os.path.isfile(p) and not os.path.basename(p).startswith(HIDDEN))
+    there = glob.glob(os.path.join(glob.escape(local), "*") if os.path.isdir(local) else local)
+    return sorted(p for p in there if not os.path.isfile(p) and not os.path.basename(p).startswith(HIDDEN))
 
 
 def is_pattern(path: str) -> bool:

@@ -21,7 +21,6 @@ HEAD = 6
 
 
 def has_scheme(path: str) -> bool:
-    """Whether a path names a file system other than the local one."""
     return "://" in path
 
 
@@ -47,7 +46,6 @@ def remote(path: str) -> tuple[FileSystem, str] | None:
 
 
 def packed_as(head: bytes) -> str | None:
-    """How a file is compressed, by its first bytes."""
     return next((kind for magic, kind in PACKED.items() if head.startswith(magic)), None)
 
 

@@ -29,17 +29,15 @@ DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
 SIMPLE = {
     pa.bool_(): "BOOLEAN", pa.int8(): "TINYINT", pa.int16(): "SMALLINT", pa.int32(): "INT", pa.int64(): "BIGINT",
     pa.uint8(): "SMALLINT", pa.uint16(): "INT", pa.uint32(): "BIGINT", pa.uint64(): "DECIMAL(20, 0)",
-    pa.float32(): "FLOAT", pa.float64(): "DOUBLE", pa.date32(): "DATE",
+    pa.float32(): "FLOAT", pa.float64(): "DOUBLE", pa.date32(): "DATE", pa.string(): "STRING", pa.large_string(): "STRING",
+    pa.string_view(): "STRING", pa.binary(): "BINARY", pa.large_binary(): "BINARY",
 }  # fmt: skip
 
 
 def spark_type(kind: pa.DataType) -> str:
-    """The Spark SQL type that a column of a parquet file is."""
     if pa.types.is_dictionary(kind):
         return spark_type(kind.value_type)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return "STRING"
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+    if pa.types.is_fixed_size_binary(kind):
         return "BINARY"
     if pa.types.is_timestamp(kind):
         return "TIMESTAMP" if kind.tz is not None else "TIMESTAMP_NTZ"
@@ -55,7 +53,6 @@ def spark_type(kind: pa.DataType) -> str:
 
 
 def readable(found: str, declared: str) -> bool:
-    """Whether a column of one type can be read as another."""
     if found == declared or declared in WIDER.get(found, ()):
         return True
     nested = ("ARRAY", "STRUCT", "MAP")

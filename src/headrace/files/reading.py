@@ -12,11 +12,11 @@ from typing import BinaryIO
 import numpy as np
 import pyarrow as pa
 
+from headrace.files.chunks import Origin, origin_of
 from headrace.files.csv_file import CsvCutter
 from headrace.files.cuts import FILE, LINE, LOW, TEXT, WHY, Cut, Cutter, Reading, as_batch
 from headrace.files.json_file import JsonCutter
 from headrace.files.opening import BROKEN, local_path, open_file
-from headrace.files.origin import Origin, origin_of
 
 HEAD = 1 << 20  # bytes that tell what a file is
 BLOCK = 1 << 22
@@ -24,13 +24,11 @@ LONGEST = 1 << 24  # bytes of a record; a longer one is given up, so that memory
 
 
 def arrow_schema(reading: Reading) -> pa.Schema:
-    """What a batch looks like."""
     texts = [(name, pa.string()) for name in (*reading.columns, TEXT, WHY)]
     return pa.schema([*texts, (LINE, pa.int64()), ("_high", pa.int64()), (LOW, pa.int64())])
 
 
 def cutter_of(reading: Reading) -> Cutter:
-    """For one file."""
     if reading.format == "json":
         return JsonCutter(reading.schema)
     return CsvCutter(reading.schema, reading.delimiter, reading.headed)
@@ -45,14 +43,9 @@ def read_file(reading: Reading, path: str, high: int, low: int, content: bytes |
     with open_file(path, content) as file:
         for cut in _cuts(cutter_of(reading), file, origin):
             if first:
-                yield _marker(schema, shown, base)
+                yield pa.RecordBatch.from_pylist([{TEXT: shown, WHY: FILE, LINE: 0, "_high": base[0], LOW: base[1]}], schema)
                 first = False
             yield as_batch(cut, schema, base)
-
-
-def _marker(schema: pa.Schema, shown: str, base: tuple[int, int]) -> pa.RecordBatch:
-    row = {TEXT: shown, WHY: FILE, LINE: 0, "_high": base[0], LOW: base[1]}
-    return pa.RecordBatch.from_pylist([row], schema)
 
 
 def _cuts(cutter: Cutter, file: BinaryIO, origin: Origin | None) -> Iterator[Cut]:
@@ -99,7 +92,6 @@ class _Blocks:
     """A file in blocks; one that is damaged ends where it is."""
 
     def __init__(self, file: BinaryIO) -> None:
-        """From its start."""
         self._some = getattr(file, "read1", file.read)  # a damaged file gives what there is before the damage
         self._whole, self.trouble = False, ""
         self.head = b""
@@ -107,11 +99,9 @@ class _Blocks:
 
     @property
     def ended(self) -> bool:
-        """Whether there are no more."""
         return self._whole and not self.head
 
     def next(self) -> bytes:
-        """The next block."""
         if self.head:
             block, self.head = self.head[:BLOCK], self.head[BLOCK:]
             return block

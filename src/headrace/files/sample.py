@@ -35,12 +35,10 @@ class Sample:
 
     @property
     def share(self) -> float:
-        """Of the rows, those that do not fit."""
         return self.misfits / self.read if self.read else 0.0
 
 
 def sample(stream: Stream, found: Survey) -> Sample:
-    """The first rows of some files; none of files that are no text."""
     assert isinstance(stream.source, FileSource)
     if found.format == "parquet":
         return Sample()
@@ -62,7 +60,6 @@ def _rows(reading: Reading, files: tuple[str, ...]) -> Iterator[dict[str, Any]]:
 
 
 def _misfit(row: dict[str, Any], reading: Reading) -> str:
-    """What does not fit."""
     if reading.format == "json":
         return _json_misfit(row[TEXT], reading.schema)
     for column, field in zip(reading.columns, reading.schema.fields, strict=True):

@@ -143,7 +143,6 @@ def _convert(kind: str, path: str) -> str:
 
 
 def _has_json(head: bytes) -> bool:
-    """Whether some line is a JSON object."""
     for line in head.splitlines()[:20]:
         try:
             if isinstance(json.loads(line), dict):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.errors import QueryError, unknown
 from headrace.plan.time import SECOND, parse_duration
@@ -13,12 +13,23 @@ from headrace.plan.time import SECOND, parse_duration
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+T = TypeVar("T")
 MAX_KEYS = 50_000_000
 MAX_ROWS = 2**40
 MAX_SEED = 2**64 - 1
 MAX_TYPES = 26  # A to Z
 MAX_SPAN_S = 1_000 * 365 * 86_400
-_MICROSECOND = 1e-6
+
+
+def _bad(name: str, value: object, expected: str) -> QueryError:
+    return QueryError(
+        f"option {name!r} cannot be {value!r}", hint=expected if expected.startswith("too ") else f"{name} is {expected}"
+    )
+
+
+def _require(holds: bool, name: str, value: object, expected: str) -> None:
+    if not holds:
+        raise _bad(name, value, expected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,39 +68,27 @@ class Options:
         return tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: self.types])
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be generated."""
-        if not (math.isfinite(self.rate) and 1e-6 <= self.rate <= 1 / _MICROSECOND):
-            raise _bad("rate", self.rate, "events per second of event time, from 0.000001 to 1000000")
-        if not 1 <= self.keys <= MAX_KEYS:
-            raise _bad("keys", self.keys, f"a whole number from 1 to {MAX_KEYS}")
-        if not 0 <= self.skew <= 10:
-            raise _bad("skew", self.skew, "a Zipf exponent from 0 (all keys alike) to 10")
-        if not 0 <= self.late_share <= 1:
-            raise _bad("late_share", self.late_share, "a share from 0 to 1")
-        if self.late_max < 0:
-            raise _bad("late_max", self.late_max, "a duration, for example '10 seconds'")
-        if not 0 <= self.seed <= MAX_SEED:
-            raise _bad("seed", self.seed, f"a whole number from 0 to {MAX_SEED}")
-        if self.rows is not None and not 0 <= self.rows <= MAX_ROWS:
-            raise _bad("rows", self.rows, f"a whole number from 0 to {MAX_ROWS}")
-        self._check_types()
-        if self.rows is not None and self.rows / self.rate > MAX_SPAN_S:
-            raise _bad("rate", self.rate, f"too slow for {self.rows} rows: they would span more than a thousand years")
-
-    def _check_types(self) -> None:
-        if not 1 <= self.types <= MAX_TYPES:
-            raise _bad("types", self.types, f"a whole number from 1 to {MAX_TYPES}")
+        share, lateness = "a share from 0 to 1", "a duration, for example '10 seconds'"
+        rate, rows = "events per second of event time, from 0.000001 to 1000000", self.rows or 0
+        _require(math.isfinite(self.rate) and 1e-6 <= self.rate <= 1e6, "rate", self.rate, rate)
+        _require(1 <= self.keys <= MAX_KEYS, "keys", self.keys, f"a whole number from 1 to {MAX_KEYS}")
+        _require(0 <= self.skew <= 10, "skew", self.skew, "a Zipf exponent from 0 (all keys alike) to 10")
+        _require(0 <= self.late_share <= 1, "late_share", self.late_share, share)
+        _require(self.late_max >= 0, "late_max", self.late_max, lateness)
+        _require(0 <= self.seed <= MAX_SEED, "seed", self.seed, f"a whole number from 0 to {MAX_SEED}")
+        _require(0 <= rows <= MAX_ROWS, "rows", self.rows, f"a whole number from 0 to {MAX_ROWS}")
+        _require(1 <= self.types <= MAX_TYPES, "types", self.types, f"a whole number from 1 to {MAX_TYPES}")
         for name, _ in (*self.type_share, *self.type_max):
             if name not in self.type_names:
                 raise QueryError(unknown("type", name, self.type_names))
-        if bad := [f"{name}={share:g}" for name, share in self.type_share if not 0 <= share <= 1]:
-            raise _bad("late_share", bad[0], "a share from 0 to 1")
-        if any(longest < 0 for _, longest in self.type_max):
-            raise _bad("late_max", "negative", "a duration, for example '10 seconds'")
-        if not 0 <= self.pog_share <= 1:
-            raise _bad("pog_share", self.pog_share, "promises per event, from 0 to 1")
-        if self.pog not in ("delay", "sent"):
-            raise _bad("pog", self.pog, "'delay' (by the largest delay) or 'sent' (as soon as nothing before it is under way)")
+        for name, value in self.type_share:
+            _require(0 <= value <= 1, "late_share", f"{name}={value:g}", share)
+        _require(all(longest >= 0 for _, longest in self.type_max), "late_max", "negative", lateness)
+        _require(0 <= self.pog_share <= 1, "pog_share", self.pog_share, "promises per event, from 0 to 1")
+        ways = "'delay' (by the largest delay) or 'sent' (as soon as nothing before it is under way)"
+        _require(self.pog in ("delay", "sent"), "pog", self.pog, ways)
+        slow = f"too slow for {self.rows} rows: they would span more than a thousand years"
+        _require(rows / self.rate <= MAX_SPAN_S, "rate", self.rate, slow)
 
 
 # Where a kind departs from the defaults of Options.
@@ -102,7 +101,6 @@ DEFAULTS = {
 
 
 def default_options(kind: str) -> Options:
-    """The options of a kind when nothing is said."""
     if kind not in DEFAULTS:
         raise QueryError(unknown("generator", kind, DEFAULTS))
     return DEFAULTS[kind]
@@ -164,24 +162,16 @@ def _by_type(text: str, name: str, of_types: str, read: Callable[[str, str], Any
     return out | {of_types: tuple(some.items())}
 
 
-def _bad(name: str, value: object, expected: str) -> QueryError:
-    return QueryError(
-        f"option {name!r} cannot be {value!r}", hint=expected if expected.startswith("too ") else f"{name} is {expected}"
-    )
+def _reader(read: Callable[[str], T], expected: str) -> Callable[[str, str], T]:
+    """Reads the text of an option, given its name."""
 
+    def checked(name: str, text: str) -> T:
+        try:
+            return read(text)
+        except ValueError:
+            raise _bad(name, text, expected) from None
 
-def _whole(name: str, text: str) -> int:
-    try:
-        return int(text.replace("_", ""))
-    except ValueError:
-        raise _bad(name, text, "a whole number") from None
-
-
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text.replace("_", ""))
-    except ValueError:
-        raise _bad(name, text, "a number") from None
+    return checked
 
 
 def _duration(name: str, text: str, unit: int = SECOND) -> int:
@@ -195,14 +185,14 @@ def _duration(name: str, text: str, unit: int = SECOND) -> int:
         raise _bad(name, text, "a duration, for example '10 seconds', or a number of seconds") from None
 
 
-def _instant(name: str, text: str) -> int:
-    try:
-        when = datetime.fromisoformat(text)
-    except ValueError:
-        raise _bad(name, text, "a time, for example '2026-01-01 00:00:00'; UTC if no zone is given") from None
-    when = when if when.tzinfo else when.replace(tzinfo=UTC)
-    gap = when - datetime(1970, 1, 1, tzinfo=UTC)
-    return (gap.days * 86_400 + gap.seconds) * SECOND + gap.microseconds
+def _micros(text: str) -> int:
+    when = datetime.fromisoformat(text)
+    return ((when if when.tzinfo else when.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+_whole = _reader(lambda text: int(text.replace("_", "")), "a whole number")
+_number = _reader(lambda text: float(text.replace("_", "")), "a number")
+_instant = _reader(_micros, "a time, for example '2026-01-01 00:00:00'; UTC if no zone is given")
 
 
 def _rows(name: str, text: str) -> int | None:

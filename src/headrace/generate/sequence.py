@@ -76,7 +76,6 @@ def longest_delays(options: Options) -> Ints:
 
 
 def late_shares(options: Options) -> Floats:
-    """By type."""
     given = dict(options.type_share)
     return np.array([given.get(name, options.late_share) for name in options.type_names], np.float64)
 

@@ -16,10 +16,23 @@ if TYPE_CHECKING:
 
     from headrace.plan.stream import Stream
 
-FORMATS = ("parquet", "csv", "json")
 ENDINGS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
+FORMATS = tuple(dict.fromkeys(ENDINGS.values()))
+TEXTS = ("csv", "json")
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}  # files of these can be put one after the other
-WRITTEN = ".parquet, .csv, .json, .jsonl or .ndjson, text also with .gz, .bz2 or .zst behind it"
+
+
+def alternatives(words: Iterable[str]) -> str:
+    """For messages.
+
+    >>> alternatives(("a", "b", "c"))
+    'a, b or c'
+    """
+    *most, last = words
+    return f"{', '.join(most)} or {last}"
+
+
+WRITTEN = f"{alternatives(ENDINGS)}, text also with {alternatives(COMPRESSIONS)} behind it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +40,7 @@ class FileSink:
     """`INTO FILE(path)`: exactly once. A path with an ending is one file, any other a directory of files, published by batch."""
 
     path: str
-    format: str = "parquet"  # parquet | csv | json
+    format: str = "parquet"  # one of FORMATS
 
     def __post_init__(self) -> None:
         """Refuse what cannot be written."""
@@ -36,16 +49,16 @@ class FileSink:
                 f"FILE({self.path!r}) names no file and no directory", hint="for example FILE('out/') or FILE('out.csv')"
             )
         if self.format not in FORMATS:
-            raise QueryError(f"FILE cannot write {self.format!r}", hint="parquet, csv or json")
+            raise QueryError(f"FILE cannot write {self.format!r}", hint=alternatives(FORMATS))
         named = named_format(self.path)
         if named is not None and named != self.format:
             raise QueryError(
                 f"FILE({self.path!r}, {self.format!r}) says two formats: the ending of the path is that of {named}",
                 hint=f"leave one of them out, or write '{self.path}/' for a directory",
             )
-        if self.compression is not None and self.format == "parquet":
+        if self.compression is not None and self.format not in TEXTS:
             raise QueryError(
-                f"FILE({self.path!r}) cannot be written: parquet is compressed inside", hint=f"a file can end in {WRITTEN}"
+                f"FILE({self.path!r}) cannot be written: {self.format} is compressed inside", hint=f"a file can end in {WRITTEN}"
             )
 
     @staticmethod

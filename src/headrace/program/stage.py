@@ -220,3 +220,6 @@ class Stage(Generic[P]):
         if routed or any(index in t.inputs for t in self.tables):
             uses += self.keep or ((),)
         return tuple(dict.fromkeys(uses))
+
+
+AnyStage = Stage[StepProgram]

@@ -61,7 +61,6 @@ class Progress:
     streams: tuple[StreamRows, ...] = ()
 
     def plus(self, event: ProgressEvent) -> Progress:
-        """One micro-batch more."""
         return Progress(
             self.batches + 1,
             self.rows_in + event.rows_in,

@@ -26,7 +26,6 @@ class StreamRows:
         return self.rejected / self.read if self.read else 0.0
 
     def __str__(self) -> str:
-        """For the summary of a run."""
         some = "all" if self.rejected == self.read else f"{self.rejected:,} of"
         return f"{some} {self.read:,} rows of {self.stream} were rejected, for example {self.example}"
 

@@ -47,7 +47,6 @@ def json_text(value: Any) -> str:
 
 
 def cell_text(value: Any) -> str:
-    """As a person reads it."""
     match value:
         case None:
             return "NULL"
@@ -64,5 +63,4 @@ def cell_text(value: Any) -> str:
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether a column lines up to the right."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import QueryError, SetupError
+from headrace.plan.nodes import base_streams
+from headrace.plan.stream import FrameSource
 from headrace.program.stage import Source
 from headrace.spark.borrowed import with_own_partitions
 from headrace.spark.failures import explained
@@ -52,23 +54,16 @@ def session_of(frames: dict[str, DataFrame]) -> SparkSession:
 
 def _complete(lowered: Lowered) -> Lowered:
     """A static frame is all there: nothing in it is late, whatever order Spark reads it in."""
-    return replace(lowered, stages=tuple(replace(s, sources=tuple(map(_never_late, s.sources))) for s in lowered.stages))
 
+    def never_late(source: Source) -> Source:
+        return replace(source, disorder=replace(source.disorder, delay=None, punctuated=False))
 
-def _never_late(source: Source) -> Source:
-    return replace(source, disorder=replace(source.disorder, delay=None, punctuated=False))
+    return replace(lowered, stages=tuple(replace(s, sources=tuple(map(never_late, s.sources))) for s in lowered.stages))
 
 
 def _by_stream(script: Script, frames: dict[str, DataFrame]) -> dict[str, DataFrame]:
-    from headrace.plan.stream import FrameSource
-
-    return {s.name: frames[s.source.name] for s in _streams(script) if isinstance(s.source, FrameSource)}
-
-
-def _streams(script: Script) -> list[Any]:
-    from headrace.plan.nodes import base_streams
-
-    return list({s.name: s for q in script.queries for s in base_streams(q.node)}.values())
+    streams = (s for query in script.queries for s in base_streams(query.node))
+    return {s.name: frames[s.source.name] for s in streams if isinstance(s.source, FrameSource)}
 
 
 def start(script: Script, frames: dict[str, DataFrame], checkpoint: str | None = None, **options: Any) -> Run | StaticRun:

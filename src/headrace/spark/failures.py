@@ -12,16 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from headrace import errors
-from headrace.errors import (
-    DataError,
-    HeadraceError,
-    QueryError,
-    SetupError,
-    SourceError,
-    SparkFailure,
-    StateError,
-    SystemFailure,
-)
+from headrace.errors import DataError, HeadraceError, QueryError, SetupError, SourceError, SparkFailure, StateError, SystemFailure
 
 READING = "Encountered error while reading file"
 OURS = re.compile(r"headrace\.errors\.(\w+): (.*)")
@@ -60,7 +51,6 @@ NOWHERE = Places()
 
 
 def refused(error: Exception) -> QueryError:
-    """What Spark's analyser has against the query."""
     return QueryError(f"Spark does not accept the query: {str(error).split(chr(10))[0]}")
 
 
@@ -113,6 +103,46 @@ def _last_cause(text: str) -> str:
     return (causes[-1] if causes else text.strip().split("\n")[0])[:500]
 
 
+Explain = Callable[[re.Match[str], str, Places], HeadraceError]
+
+
+def _says(kind: type[HeadraceError], message: str, hint: str) -> Explain:
+    """An error in these words; in braces the names of what was found, or `cause`, what Spark says last."""
+
+    def explain(found: re.Match[str], text: str, places: Places) -> HeadraceError:
+        return kind(message.format(found[0], cause=_last_cause(text), **found.groupdict()), hint=hint)
+
+    return explain
+
+
+_port = _says(
+    SystemFailure,
+    "Spark cannot open a port of its own: {cause}",
+    "Spark listens on 127.0.0.1 on any free port: look whether the loopback interface is up and sockets are allowed; "
+    "in a session of your own, spark.driver.bindAddress and spark.port.maxRetries say where",
+)
+_no_module = _says(SetupError, "Spark's Python workers cannot import {module}", SHIP)
+_other_version = _says(SetupError, "Spark's Python workers have another version of Headrace than this program: {cause}", SHIP)
+_other_python = _says(
+    SetupError,
+    "Spark's Python workers run Python {worker}, and this program {driver}",
+    "set PYSPARK_PYTHON to the same Python on all machines (docs/cluster.md)",
+)
+_no_python = _says(SetupError, "Spark cannot start {program!r} for its Python workers", "set PYSPARK_PYTHON to a Python")
+_killed = _says(
+    SystemFailure,
+    "a Python worker of Spark died in the midst of its work; where memory is short, the system kills the largest process",
+    f"look for 'Killed process' in dmesg; give it more memory or less to do at a time, and {RESUME}",
+)
+_memory = _says(
+    SystemFailure,
+    "out of memory: {}",
+    "give the JVM more (HEADRACE_DRIVER_MEMORY=8g; in a session of your own spark.driver.memory or "
+    f"spark.executor.memory), or declare shorter windows or delays, and {RESUME}",
+)
+_data = _says(DataError, "{cause}", "correct the columns of CREATE STREAM, or the data")
+
+
 def _disk(found: re.Match[str], text: str, places: Places) -> HeadraceError:
     where = _path_near(found, text) or places.full()
     return SystemFailure(f"the disk is full{f': {where}' if where else ''}", hint=f"make room there and {RESUME}")
@@ -146,57 +176,6 @@ def _not_a_folder(found: re.Match[str], text: str, places: Places) -> HeadraceEr
     )
 
 
-def _port(found: re.Match[str], text: str, places: Places) -> HeadraceError:
-    del found, places
-    return SystemFailure(
-        f"Spark cannot open a port of its own: {_last_cause(text)}",
-        hint="Spark listens on 127.0.0.1 on any free port: look whether the loopback interface is up and sockets are allowed; "
-        "in a session of your own, spark.driver.bindAddress and spark.port.maxRetries say where",
-    )
-
-
-def _no_module(found: re.Match[str], text: str, places: Places) -> HeadraceError:
-    del text, places
-    return SetupError(f"Spark's Python workers cannot import {found['module']}", hint=SHIP)
-
-
-def _other_version(found: re.Match[str], text: str, places: Places) -> HeadraceError:
-    del found, places
-    return SetupError(
-        f"Spark's Python workers have another version of Headrace than this program: {_last_cause(text)}", hint=SHIP
-    )
-
-
-def _other_python(found: re.Match[str], text: str, places: Places) -> HeadraceError:
-    del text, places
-    return SetupError(
-        f"Spark's Python workers run Python {found['worker']}, and this program {found['driver']}",
-        hint="set PYSPARK_PYTHON to the same Python on all machines (docs/cluster.md)",
-    )
-
-
-def _no_python(found: re.Match[str], text: str, places: Places) -> HeadraceError:
-    del text, places
-    return SetupError(f"Spark cannot start {found['program']!r} for its Python workers", hint="set PYSPARK_PYTHON to a Python")
-
-
-def _killed(found: re.Match[str], text: str, places: Places) -> HeadraceError:
-    del found, text, places
-    return SystemFailure(
-        "a Python worker of Spark died in the midst of its work; where memory is short, the system kills the largest process",
-        hint=f"look for 'Killed process' in dmesg; give it more memory or less to do at a time, and {RESUME}",
-    )
-
-
-def _memory(found: re.Match[str], text: str, places: Places) -> HeadraceError:
-    del text, places
-    return SystemFailure(
-        f"out of memory: {found[0]}",
-        hint="give the JVM more (HEADRACE_DRIVER_MEMORY=8g; in a session of your own spark.driver.memory or "
-        f"spark.executor.memory), or declare shorter windows or delays, and {RESUME}",
-    )
-
-
 def _vanished(found: re.Match[str], text: str, places: Places) -> HeadraceError:
     path = _plain(found["path"])
     if places.name(path) == "the checkpoint":
@@ -217,7 +196,6 @@ def _unreadable(found: re.Match[str], text: str, places: Places) -> HeadraceErro
 
 
 def _in_use(found: re.Match[str], text: str, places: Places) -> HeadraceError:
-    del found, text
     return StateError(
         f"another run uses the checkpoint {places.checkpoint or ''}".rstrip(),
         hint="stop that run, or name another directory with --checkpoint",
@@ -225,7 +203,6 @@ def _in_use(found: re.Match[str], text: str, places: Places) -> HeadraceError:
 
 
 def _damaged(found: re.Match[str], text: str, places: Places) -> HeadraceError:
-    del found
     return StateError(
         f"the checkpoint {places.checkpoint or ''} is damaged: {_last_cause(text)}".replace("  ", " "),
         hint="bring back a copy of the whole directory, or name a new one with --checkpoint and read the input from its start",
@@ -236,13 +213,6 @@ def _checksum(found: re.Match[str], text: str, places: Places) -> HeadraceError:
     kept = places.name(_plain(found["path"])) == "the checkpoint"
     return _damaged(found, text, places) if kept else _unreadable(found, text, places)
 
-
-def _data(found: re.Match[str], text: str, places: Places) -> HeadraceError:
-    del found, places
-    return DataError(_last_cause(text), hint="correct the columns of CREATE STREAM, or the data")
-
-
-Explain = Callable[[re.Match[str], str, Places], HeadraceError]
 
 # The first that matches; what is sure and particular comes before what may be a consequence of something else.
 RULES: tuple[tuple[str, Explain], ...] = (
@@ -305,7 +275,6 @@ def _within(path: str, folder: str) -> bool:
 
 
 def _existing_part(path: str) -> str | None:
-    """The path itself, or the nearest folder above it that is there."""
     path = os.path.abspath(path)
     while path != "/" and not os.path.exists(path):
         path = os.path.dirname(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import uuid
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -14,26 +15,23 @@ from headrace.plan.expr import Expr, all_of
 from headrace.spark.borrowed import partitions_for
 from headrace.spark.exchange.bucket import BucketProcessor
 from headrace.spark.exchange.labels import labels
-from headrace.spark.exchange.levels import LEAD, Feed, FeedPart, NextLevel, pack_feeds
-from headrace.spark.exchange.pack import EXCHANGE, Packing, StagePart, pack_rows
-from headrace.spark.exchange.program import LevelProgram
+from headrace.spark.exchange.levels import LEAD, Feed, FeedPart, LevelProgram, NextLevel, pack_feeds
+from headrace.spark.exchange.pack import EXCHANGE, Packing, StagePart, pack_rows, read_table
 from headrace.spark.exchange.slots import METRICS_ROW, Slots
+from headrace.spark.progress import counting
 from headrace.spark.sources.attempt import attempt, can_fail
-from headrace.spark.sources.counts import counting
 from headrace.spark.sources.prepare import parts_of, prepare
-from headrace.spark.sources.tables import read_table
 from headrace.spark.types import logical
 from headrace.stages.lower import Finish, Lowered, disorder_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, Observation, SparkSession
 
     from headrace.evolution.compare import Comparison
     from headrace.plan.schema import Schema
-    from headrace.program.stage import Stage
+    from headrace.program.stage import AnyStage
 
 LEAST_BUCKETS = 8
 BUCKETS_PER_CORE = 4  # tasks share them evenly, and a cluster may grow to four times its size
@@ -65,7 +63,7 @@ class Labels:
     passing: tuple[int, ...] = ()  # for results that have levels still to pass
 
     @staticmethod
-    def of(stages: Sequence[Stage], buckets: int) -> Labels:
+    def of(stages: Sequence[AnyStage], buckets: int) -> Labels:
         """Give every (stage, bucket) a grouping key; they spread evenly over partitions."""
         counts = [stage.buckets(buckets) for stage in stages]
         passing = 0 if all(stage.level == 1 for stage in stages) else buckets
@@ -97,7 +95,7 @@ def output_frame(
             stream.name, disorder, source.places, parts, layout.per_stage, layout.rejected, source.words,
             counted=counted[stream.rows_of] == stream.name,
         )  # fmt: skip
-        part = source.frame.mapInArrow(_packer(packing), EXCHANGE)
+        part = source.frame.mapInArrow(partial(pack_rows, packing), EXCHANGE)
         if stream.static:
             read_table(packing, part, tables)
             continue
@@ -114,7 +112,7 @@ def output_frame(
 
 def levels(
     packed: DataFrame, lowered: Lowered, layout: Labels, tables: dict[int, list[tuple[str, bytes]]],
-    before: tuple[tuple[Stage, ...], Comparison] | None = None,
+    before: tuple[tuple[AnyStage, ...], Comparison] | None = None,
 ) -> DataFrame:  # fmt: skip
     """The stages of every level, one stateful operator after the other. They may be handed the state of others, not rows."""
     slots, run = slots_of(lowered), uuid.uuid4().hex
@@ -154,21 +152,7 @@ def _packed_feeds(wide: DataFrame, lowered: Lowered, layout: Labels, onward: Nex
                 given = [f"f{number}c{i}" for i in range(len(feed.columns.fields))]
                 value = _column(_over_wide(given, feed.columns, spec.exprs[source]))
                 columns.append(F.when(F.col("f") == number, value).alias(name))
-    return wide.select(*columns).mapInArrow(_feed_packer(tuple(parts)), EXCHANGE)
-
-
-def _feed_packer(parts: tuple[FeedPart, ...]):  # type: ignore[no-untyped-def]
-    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return pack_feeds(parts, batches)
-
-    return pack
-
-
-def _packer(packing: Packing):  # type: ignore[no-untyped-def]
-    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return pack_rows(packing, batches)
-
-    return pack
+    return wide.select(*columns).mapInArrow(partial(pack_feeds, tuple(parts)), EXCHANGE)
 
 
 def _end_rows(spark: SparkSession, layout: Labels) -> DataFrame:

@@ -1,21 +1,32 @@
-"""What a run counts, batch by batch: rows that no query sees carry the numbers to where Spark observes them."""
+"""What a run counts, batch by batch: rows that no query sees carry the numbers to where Spark observes them.
+
+Rows read and rejected of every stream are counted where they are packed.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
+from headrace.exchange.heads import COUNTED
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.runs.events import ProgressEvent
 from headrace.runs.losses import StreamRows
 from headrace.spark.exchange.slots import METRICS_ROW
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyspark.sql import Column
+
+    from headrace.plan.stream import Stream
+
 METRICS = ("late", "rows", "frontier", "cache_hits", "cache_misses", "rejected", "newest", "missed", "punctuation", "waiting")
+WATCHED = "rows of "
 
 
 def observations() -> list[Any]:
-    """What is counted of the wide rows of a batch, on their way to the sink."""
     out = []
     for kind, name in enumerate(METRICS):
         value = F.when((F.col("q") == METRICS_ROW) & (F.col("sign") == kind), F.col("number"))
@@ -25,7 +36,6 @@ def observations() -> list[Any]:
 
 
 def progress_event(batch: int, took_ms: float, observed: Any, streams: tuple[StreamRows, ...]) -> ProgressEvent:
-    """A micro-batch by what was observed of it, and of the rows of each stream."""
     seen = {name: observed["headrace"][name] for name in METRICS}
     frontier, newest = seen["frontier"], seen["newest"]
     known = frontier is not None and newest is not None and START_OF_TIME < frontier < END_OF_TIME
@@ -43,3 +53,30 @@ def progress_event(batch: int, took_ms: float, observed: Any, streams: tuple[Str
         waiting=seen["waiting"] or 0,
         streams=streams,
     )
+
+
+def counting() -> list[Column]:
+    """What is observed of packed rows. Few of them say a count, and those say it first."""
+    told = F.when(F.col("head").startswith(COUNTED), F.col("head"))
+    values = {"read": "BIGINT", "rejected": "BIGINT", "example": "STRING"}
+    found = {name: F.get_json_object(told, f"$.{name}").cast(kind) for name, kind in values.items()}
+    return [
+        F.sum(found["read"]).alias("read"),
+        F.sum(found["rejected"]).alias("rejected"),
+        F.min(F.nullif(found["example"], F.lit(""))).alias("example"),
+    ]
+
+
+def watched(stream: str) -> str:
+    return WATCHED + stream
+
+
+def counts_of(streams: Iterable[Stream], observed: Any) -> tuple[StreamRows, ...]:
+    """The counts of one batch. A stream that is read by its time and by arrival is one."""
+    found: dict[str, StreamRows] = {}
+    for stream in streams:
+        row = observed.get(watched(stream.name))
+        if row is not None and row["read"] is not None:
+            one = StreamRows(stream.rows_of, row["read"], row["rejected"] or 0, row["example"] or "")
+            found[stream.rows_of] = max(found.get(stream.rows_of, one), one, key=lambda count: count.rejected)
+    return tuple(found.values())

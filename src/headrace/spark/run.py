@@ -9,7 +9,6 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
@@ -27,14 +26,14 @@ from headrace.spark.generations.evolve import Planned, make_generation, plan_gen
 from headrace.spark.generations.handover import EVOLVES
 from headrace.spark.jvm.scratch import Scratch
 from headrace.spark.plan import Labels, bucket_count, finish_all, has_op, output_frame
-from headrace.spark.progress import observations, progress_event
+from headrace.spark.progress import counts_of, observations, progress_event, watched
 from headrace.spark.session import require_state_store, script_session
 from headrace.spark.sinks.batches import Batches, finish_listed
+from headrace.spark.sinks.formats import read_arrow
 from headrace.spark.sinks.publish import begin, finish
 from headrace.spark.sinks.signs import claim
 from headrace.spark.sinks.sink import HeadraceSink, Target, as_option
 from headrace.spark.sinks.targets import arrow_schema, check_outputs, refresh_tables, targets_of
-from headrace.spark.sources.counts import counts_of, watched
 from headrace.spark.sources.files import settled
 from headrace.spark.sources.growth import refuse_changed, sizes_of, tell_changed
 from headrace.spark.sources.spool import Spool, spooled
@@ -49,8 +48,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import DataStreamWriter
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from headrace.plan.query import Script
     from headrace.plan.stream import Stream
@@ -315,7 +314,6 @@ class Run:
 
     @property
     def done(self) -> bool:
-        """Whether it has ended."""
         return self._ended.is_set()
 
     @property
@@ -333,16 +331,13 @@ class Run:
         self._ended.wait(30)
 
     def __enter__(self) -> Run:
-        """Itself."""
         return self
 
     def __exit__(self, kind: object, error: object, where: object) -> None:
-        """Stop it."""
         self.stop()
         self._discard()
 
     def wait(self, timeout: float | None = None) -> Run:
-        """Until it has ended; raises what went wrong."""
         if not self._ended.wait(timeout):
             raise NotEnded(f"the run has not ended after {timeout} seconds", hint="wait longer, or stop it")
         if self.error is not None:
@@ -350,7 +345,6 @@ class Run:
         return self
 
     def poll(self, timeout_s: float) -> list[Event]:
-        """Rows to show and batches done since the last call."""
         deadline = time.monotonic() + timeout_s
         while True:
             ended = self.done
@@ -374,9 +368,7 @@ class Run:
                 if not name.startswith("batch-"):
                     continue
                 file = os.path.join(target.path, name)
-                with pa.OSFile(file) as source:
-                    table = pa.ipc.open_file(source).read_all()
-                for batch in table.combine_chunks().to_batches():
+                for batch in read_arrow(file).combine_chunks().to_batches():
                     number = int(name.split("-")[1])
                     events.append(RowsEvent(self._names[target.query], tuple(batch.schema.names), batch, number))
                 os.remove(file)

@@ -15,13 +15,12 @@ from headrace.spark.borrowed import PARTITIONS, partitions_for, settings
 from headrace.spark.failures import Places, explained
 from headrace.spark.jvm.scratch import Scratch
 from headrace.spark.plan import bucket_count, finish_all, output_frame
-from headrace.spark.progress import observations, progress_event
+from headrace.spark.progress import counts_of, observations, progress_event, watched
 from headrace.spark.sinks.formats import read_arrow
 from headrace.spark.sinks.publish import begin, finish, publish
 from headrace.spark.sinks.signs import claim
-from headrace.spark.sinks.sink import Writer, stager
+from headrace.spark.sinks.sink import staged
 from headrace.spark.sinks.targets import arrow_schema, refresh_tables, targets_of
-from headrace.spark.sources.counts import counts_of, watched
 from headrace.spark.storage.checkpoint import open_checkpoint
 from headrace.spark.storage.lock import Lock
 from headrace.spark.storage.storage import LOCAL, absolute, join, storage_of
@@ -70,10 +69,10 @@ class StaticRun:
         counted, out = Observation("headrace"), Observation("headrace_out")
         finished = finish_all(wide.observe(counted, *observations()), lowered).observe(out, F.count(F.lit(1)).alias("rows_out"))
         with settings(spark, {PARTITIONS: str(partitions_for(spark))}):
-            staged = finished.mapInArrow(stager(Writer(targets)), "q INT, path STRING").collect()
+            files = staged(finished, targets)
         for target in targets:
             begin(target)
-            publish(target, [row["path"] for row in staged if row["q"] == target.query], 0)
+            publish(target, files[target.query], 0)
             if target.shown:
                 self._rows += [RowsEvent(target.name, tuple(b.schema.names), b) for b in read_published(target)]
             else:
@@ -85,7 +84,6 @@ class StaticRun:
         return counts
 
     def wait(self, timeout: float | None = None) -> StaticRun:
-        """Nothing to wait for; raises what went wrong."""
         del timeout
         if self.error is not None:
             raise self.error
@@ -101,7 +99,6 @@ class StaticRun:
         """It has stopped already."""
 
     def __enter__(self) -> StaticRun:
-        """Itself."""
         return self
 
     def __exit__(self, kind: object, error: object, where: object) -> None:
@@ -109,7 +106,6 @@ class StaticRun:
 
 
 def read_published(target: Target) -> list[pa.RecordBatch]:
-    """The rows of a target that is shown."""
     batches: list[pa.RecordBatch] = []
     for name in LOCAL.names(target.path):
         if name.startswith("batch-"):

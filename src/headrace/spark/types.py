@@ -11,31 +11,23 @@ from headrace.errors import QueryError
 from headrace.plan.schema import Schema, normalize_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from headrace.plan.expr import Expr
 
 
 def ddl(schema: Schema) -> str:
-    """A schema as Spark's DDL text."""
     return ", ".join(f"`{f.name}` {f.type}" for f in schema.fields)
-
-
-def schema_of(frame: DataFrame) -> Schema:
-    """The schema of a DataFrame."""
-    return Schema.of(**{f.name: f.dataType.simpleString() for f in frame.schema.fields})
 
 
 class CatalystTypes:
     """Tells the type of an expression by asking Spark's analyser."""
 
     def __init__(self, spark: SparkSession) -> None:
-        """For one session."""
         self.spark = spark
         self._type = lru_cache(maxsize=None)(self._ask)
 
     def __call__(self, expr: Expr, schema: Schema) -> str:
-        """The type of an expression over these columns."""
         name = expr.as_column
         if name is not None and schema.has(name):
             return schema.field(name).type

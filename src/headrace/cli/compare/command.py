@@ -108,7 +108,6 @@ def _able(text: str, where: str, names: list[str]) -> tuple[dict[str, Script], d
 
 
 def _under(text: str, where: str, name: str) -> Script:
-    """The script under a profile, to be shown and not written."""
     try:
         found = parse(text, where, name)
     except CannotRun:

@@ -85,7 +85,6 @@ def _own(text: str, name: str, query: Query, plans: Mapping[str, Mapping[str, No
 
 
 def settings_clauses(text: str) -> list[tuple[int, int]]:
-    """Where `WITH (..)` stands in a script."""
     from headrace.sql.errors import Text
     from headrace.sql.parse.tokens import span, tokenize, words
 
@@ -116,7 +115,6 @@ def _query(query: Query, plans: Mapping[str, Mapping[str, Node]], names: list[st
 
 
 def windows(node: Node) -> Iterator[WindowNode]:
-    """The windows of a plan, the outermost first."""
     if isinstance(node, WindowNode):
         yield node
     for child in children(node):
@@ -127,15 +125,10 @@ def _node(node: Node) -> Iterator[str]:
     for window in windows(node):
         yield str(window)
         trigger = window.trigger if isinstance(window, WindowReport) else None
-        yield from (
-            f"  {name:<{WIDTH}}{words}"
-            for name, words in (
-                ("reacts to", _reacts(trigger)),
-                ("told", _told(window)),
-                ("holds", _holds(window.window, trigger)),
-                ("rows stand", _order(window)),
-            )
-        )
+        yield f"  {'reacts to':<{WIDTH}}{_reacts(trigger)}"
+        yield f"  {'told':<{WIDTH}}{_told(window)}"
+        yield f"  {'holds':<{WIDTH}}{_holds(window.window, trigger)}"
+        yield f"  {'rows stand':<{WIDTH}}{_order(window)}"
 
 
 def _reacts(trigger: Trigger | None) -> str:
@@ -159,10 +152,7 @@ def _reacts(trigger: Trigger | None) -> str:
 
 
 def _completed(rows: int | None) -> str:
-    match rows:
-        case None | 1:
-            return ""
-    return f", and looked at when they complete {rows} rows"
+    return "" if rows in (None, 1) else f", and looked at when they complete {rows} rows"
 
 
 def _told(window: WindowNode) -> str:

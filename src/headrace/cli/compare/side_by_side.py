@@ -34,7 +34,6 @@ class Output:
     rows: list[Row] = field(default_factory=list)
 
     def add(self, event: RowsEvent) -> None:
-        """Rows that have come."""
         self.columns = event.columns
         self.rows += zip(*(column.to_pylist() for column in event.rows.columns), strict=True)
 
@@ -47,7 +46,6 @@ class Line:
 
     @property
     def same(self) -> bool:
-        """Whether all of them say the same."""
         return all(_key(a) == _key(b) for a, b in pairwise(self.rows))
 
 

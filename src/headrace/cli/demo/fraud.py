@@ -14,7 +14,7 @@ from rich.text import Text
 from headrace.cli.consoles import err, out
 from headrace.cli.demo import fraud_data as data
 from headrace.cli.demo.fraud_picture import Facts, draw
-from headrace.cli.demo.fraud_script import fraud
+from headrace.cli.demo.scripts import fraud
 from headrace.cli.demo.theft import theft_demo
 from headrace.cli.failures import reported
 from headrace.cli.run.command import run_to_the_end
@@ -89,7 +89,6 @@ def fraud_demo(folder: Path, verbose: bool) -> None:
 
 
 def exact(text: str, verbose: bool) -> tuple[list[tuple[int, str, int, int]], set[int]]:
-    """Run the script: alerts as (id, card, time, count), and the ids of the rows that came too late."""
     from headrace.sql import parse_script
 
     alerts: list[tuple[int, str, int, int]] = []
@@ -144,7 +143,6 @@ def tell(facts: Facts, lost: list[Payment], picture: Path) -> None:
 
 
 def story(facts: Facts, lost: list[Payment], picture: Path) -> list[str]:
-    """The table in words."""
     ours = {card for card, _, _ in facts.alerts}
     theirs = {card for _, card, n in facts.hops if n > data.LIMIT}
     lines = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -67,7 +67,6 @@ STORIES = (
 
 
 def payments() -> list[Payment]:
-    """All of them in order of arrival, numbered in that order."""
     traffic = events("payments", TRAFFIC, 0, TRAFFIC.rows or 0)
     at = traffic.column("at").cast(pa.int64()).to_pylist()
     cards, shops, amounts = (traffic.column(name).to_pylist() for name in ("card", "merchant", "amount"))
@@ -91,14 +90,7 @@ def write_files(folder: Path, rows: list[Payment]) -> list[Path]:
     paths = []
     for n in range(FILES):
         part = rows[n * size : (n + 1) * size]
-        columns = [
-            [p.id for p in part],
-            [p.card for p in part],
-            [p.merchant for p in part],
-            [p.amount for p in part],
-            [p.at for p in part],
-        ]
-        batch = pa.record_batch([pa.array(c, type=f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
+        batch = pa.RecordBatch.from_pylist([asdict(p) for p in part], schema)
         path = folder / f"part-{n}.csv"
         with path.open("wb") as file:
             formats.write(file, "csv", schema, [batch])
@@ -126,5 +118,4 @@ def recount(rows: list[Payment]) -> dict[int, int]:
 
 
 def wall(micros: int, form: str = "%H:%M:%S") -> str:
-    """The time of day, as a person says it."""
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)).strftime(form)

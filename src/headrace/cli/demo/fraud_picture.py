@@ -27,7 +27,6 @@ class Facts:
     hops: list[tuple[int, str, int]]
 
     def of(self, card: str) -> list[Payment]:
-        """The payments of a card by the time they happened."""
         return sorted((p for p in self.payments if p.card == card), key=lambda p: p.at)
 
     def alert(self, card: str) -> tuple[int, int] | None:
@@ -40,7 +39,6 @@ class Facts:
 
 
 def draw(facts: Facts, path: Path) -> None:
-    """Save the picture as PNG."""
     import matplotlib as mpl
 
     mpl.use("Agg")

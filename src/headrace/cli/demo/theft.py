@@ -13,8 +13,8 @@ from rich.text import Text
 from headrace.cli.consoles import err, out
 from headrace.cli.demo import theft_data as data
 from headrace.cli.demo.fraud_data import wall
+from headrace.cli.demo.scripts import AT_ONCE, SORTED, SURE, thefts
 from headrace.cli.demo.theft_picture import draw
-from headrace.cli.demo.theft_script import AT_ONCE, SORTED, SURE, script
 from headrace.cli.run.command import run_to_the_end
 from headrace.errors import InternalError
 from headrace.plan.time import MINUTE
@@ -42,7 +42,7 @@ def theft_demo(folder: Path, verbose: bool) -> None:
     """Write the readings, run the script on them, check what came out by hand, and tell it."""
     rows = data.readings()
     data.write_files(folder / "readings", rows)
-    text = script(str(folder / "readings"))
+    text = thefts(str(folder / "readings"))
     (folder / "thefts.cql").write_text(text, encoding="utf-8")
     console = err()
     books = len({r.book for r in rows})
@@ -93,7 +93,6 @@ def verify(rows: list[Reading], said: list[Said]) -> None:
 
 
 def first_alarm(said: list[Said], way: str, book: str) -> int | None:
-    """When a way first said that a book was stolen."""
     return min((s.at for s in said if s.way == way and s.theft[0] == book and s.sign > 0), default=None)
 
 
@@ -108,7 +107,6 @@ def apologies(said: list[Said]) -> dict[str, tuple[int, int]]:
 
 
 def tell(rows: list[Reading], said: list[Said], picture: Path) -> None:
-    """Two tables, and the same in words."""
     console = out()
     stolen = sorted({(gone, book) for book, _, gone in data.thefts(rows)})
     table = Table(title="Stolen books", title_justify="left", title_style="bold")

@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -59,7 +59,6 @@ def readings() -> list[Reading]:
 
 
 def slices(rows: list[Reading]) -> int:
-    """How many batches the readings come in."""
     return (rows[-1].arrival - NOON) // SLICE + 1
 
 
@@ -80,30 +79,17 @@ def promises(rows: list[Reading], kind: str) -> list[int]:
 def write_files(folder: Path, rows: list[Reading]) -> None:
     """A folder for each kind, a file in it for each batch. Those of the tills end with a promise."""
     promised = promises(rows, "checkout")
-    now = time.time()
+    schema, now = arrow_schema(SCHEMA), time.time()
     for kind in KINDS:
         shutil.rmtree(folder / kind, ignore_errors=True)
         (folder / kind).mkdir(parents=True)
         for number in range(slices(rows)):
             own = [r for r in rows if r.kind == kind and slice_end(number) - SLICE <= r.arrival < slice_end(number)]
+            lines = [asdict(r) for r in own] + ([{"pog": promised[number]}] if kind == "checkout" else [])
             path = folder / kind / f"part-{number:02d}.csv"
             with path.open("wb") as file:
-                formats.write(file, "csv", arrow_schema(SCHEMA), [_batch(own, promised[number] if kind == "checkout" else None)])
+                formats.write(file, "csv", schema, [pa.RecordBatch.from_pylist(lines, schema)])
             os.utime(path, (now - slices(rows) + number,) * 2)  # sources take files in order of age
-
-
-def _batch(rows: list[Reading], promised: int | None) -> pa.RecordBatch:
-    columns: list[list[str | int | None]] = [
-        [r.book for r in rows],
-        [r.reader for r in rows],
-        [r.at for r in rows],
-        [None for _ in rows],
-    ]
-    if promised is not None:
-        for column, value in zip(columns, (None, None, None, promised), strict=True):
-            column.append(value)
-    schema = arrow_schema(SCHEMA)
-    return pa.record_batch([pa.array(c, type=f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
 
 
 Theft = tuple[str, int, int]  # the book, when it was last on a shelf, when it left

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from headrace.cli.demo.fraud_data import wall
 from headrace.cli.demo.fraud_picture import AMBER, BLUE, GREY, INK, RED
-from headrace.cli.demo.theft_script import AT_ONCE, SORTED, SURE
+from headrace.cli.demo.scripts import AT_ONCE, SORTED, SURE
 from headrace.plan.time import MINUTE
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ LIFT = {AT_ONCE: 0.22, SURE: 0.0, SORTED: -0.22}
 
 
 def draw(rows: list[Reading], said: list[Said], path: Path) -> None:
-    """Save the picture as PNG."""
     from matplotlib.figure import Figure
 
     gone = {r.book: r.at for r in rows if r.kind == "exit"}

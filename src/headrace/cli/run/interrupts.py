@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.cli.main import Terminated
 
 if TYPE_CHECKING:
-    from types import FrameType, TracebackType
+    from types import FrameType
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -24,20 +24,17 @@ class Interrupts:
     """
 
     def __init__(self) -> None:
-        """Nothing was asked for."""
         self.running = self.asked = False
         self.number = signal.SIGINT  # the signal that came last
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Interrupts:
-        """From now on."""
         logging.getLogger().addHandler(logging.NullHandler())  # py4j reports an interrupted call to whoever listens
         if threading.current_thread() is threading.main_thread():
             self._before = {number: signal.signal(number, self._handle) for number in SIGNALS}
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
-        """As it was."""
+    def __exit__(self, *error: object) -> None:
         for number, before in self._before.items():
             signal.signal(number, before)
 

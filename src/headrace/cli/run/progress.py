@@ -10,7 +10,8 @@ from rich.live import Live
 from rich.text import Text
 
 from headrace.cli.consoles import err, say, warnings_on
-from headrace.runs.losses import LOUD, StreamRows, added, how_to_see
+from headrace.runs.events import Progress as Counted
+from headrace.runs.losses import LOUD, how_to_see
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,33 +23,22 @@ class Totals:
     """What the progress events of a run add up to."""
 
     def __init__(self) -> None:
-        """Nothing yet."""
         self.began = time.monotonic()
-        self.batches = self.rows_in = self.rows_out = self.late = self.rejected = self.hits = self.misses = 0
-        self.punctuation = 0
-        self.streams: tuple[StreamRows, ...] = ()
+        self.all = Counted()
+        self.hits = self.misses = 0
         self.last: ProgressEvent | None = None
 
     def add(self, event: ProgressEvent) -> None:
-        """Count one batch."""
-        self.batches += 1
-        self.rows_in += event.rows_in
-        self.rows_out += event.rows_out
-        self.late += event.late
-        self.rejected += event.rejected
-        self.punctuation += event.punctuation
+        self.all = self.all.plus(event)
         self.hits += event.cache_hits
         self.misses += event.cache_misses
-        self.streams = added((*self.streams, *event.streams))
         self.last = event
 
     @property
     def seconds(self) -> float:
-        """Since the run began."""
         return time.monotonic() - self.began
 
     def line(self) -> Text:
-        """The live line."""
         text = Text(no_wrap=True, overflow="ellipsis")
         for name, value, style in self._parts():
             text.append(f"{name} ", style="dim").append(f"{value}  ", style=style)
@@ -58,12 +48,13 @@ class Totals:
         if self.last is None:
             yield "starting Spark", f"{self.seconds:.0f} s", ""
             return
-        yield "in", f"{self.rows_in:,}", "bold"
-        yield "out", f"{self.rows_out:,}", "bold green"
-        yield "late", f"{self.late:,}", "yellow" if self.late else ""
-        yield "rejected", f"{self.rejected:,}", "red" if self.rejected else ""
-        if self.punctuation:
-            yield "punctuation", f"{self.punctuation:,}", ""
+        every = self.all
+        yield "in", f"{every.rows_in:,}", "bold"
+        yield "out", f"{every.rows_out:,}", "bold green"
+        yield "late", f"{every.late:,}", "yellow" if every.late else ""
+        yield "rejected", f"{every.rejected:,}", "red" if every.rejected else ""
+        if every.punctuation:
+            yield "punctuation", f"{every.punctuation:,}", ""
         if self.last.waiting:
             yield "waiting", f"{self.last.waiting:,}", "yellow"
         yield "lag", "-" if self.last.frontier_lag_s is None else span(self.last.frontier_lag_s), ""
@@ -73,10 +64,10 @@ class Totals:
             yield "cache", f"{self.hits / (self.hits + self.misses):.1%}", ""
 
     def summary(self) -> str:
-        """The line that stays."""
-        parts = [f"{self.rows_in:,} rows in", f"{self.rows_out:,} out", f"{self.late:,} late", f"{self.rejected:,} rejected"]
-        parts += [f"{self.punctuation:,} punctuation"] if self.punctuation else []
-        return f"{', '.join(parts)}; {self.batches} batches, {span(self.seconds)}"
+        every = self.all
+        parts = [f"{every.rows_in:,} rows in", f"{every.rows_out:,} out", f"{every.late:,} late", f"{every.rejected:,} rejected"]
+        parts += [f"{every.punctuation:,} punctuation"] if every.punctuation else []
+        return f"{', '.join(parts)}; {every.batches} batches, {span(self.seconds)}"
 
 
 class Progress:
@@ -121,10 +112,9 @@ class Progress:
             self.live = None
 
     def finish(self, note: str = "") -> None:
-        """Leave one line about the whole run."""
         if not self.quiet:
             say(self.totals.summary() + (f"; {note}" if note else ""), style="dim")
-        for count in self.totals.streams:
+        for count in self.totals.all.streams:
             if count.share > LOUD:  # also where nothing else is said: these rows are missing from the results
                 say(f"warning: {count}; {how_to_see(count.stream)}", style="bold red")
             elif count.rejected and not self.quiet:

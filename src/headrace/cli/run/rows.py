@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from rich.table import Table
@@ -18,13 +18,6 @@ if TYPE_CHECKING:
     from headrace.plan.query import Script
 
 _OP_STYLES = {"+": "green", "-": "red"}
-
-
-class RowPrinter(Protocol):
-    """Anything that shows rows as they come."""
-
-    def show(self, event: RowsEvent) -> None:
-        """Show them now."""
 
 
 class JsonLines:
@@ -49,18 +42,16 @@ class Tables:
     """A table that goes on: the header comes again only when another query prints, and columns keep their width."""
 
     def __init__(self) -> None:
-        """Nothing shown yet."""
         self.console = out()
         self.narrowest = self.console.width
         self.last: str | None = None
         self.widths: dict[str, list[int]] = {}
 
     def show(self, event: RowsEvent) -> None:
-        """Print the rows under those that are there."""
         columns = [[cell_text(value) for value in column.to_pylist()] for column in event.rows.columns]
+        before = self.widths.get(event.query_name, [0] * len(event.columns))
         widths = [
-            max(old, len(name), *map(len, cells), 0)
-            for name, cells, old in zip(event.columns, columns, self._widths(event), strict=True)
+            max(old, len(name), *map(len, cells), 0) for name, cells, old in zip(event.columns, columns, before, strict=True)
         ]
         self.widths[event.query_name] = widths
         again = self.last == event.query_name
@@ -75,18 +66,14 @@ class Tables:
         self.console.width = max(self.narrowest, sum(widths) + 2 * len(widths))  # a long line is better than a cut one
         self.console.print(table)
 
-    def _widths(self, event: RowsEvent) -> list[int]:
-        return self.widths.get(event.query_name, [0] * len(event.columns))
 
-
-def row_printer(script: Script, as_json: bool) -> RowPrinter:
+def row_printer(script: Script, as_json: bool) -> JsonLines | Tables:
     """Tables on a terminal, JSON lines when piped or asked for."""
     shown = [q for q in script.queries if isinstance(q.sink, ConsoleSink | StreamSink)]
     return JsonLines(several=len(shown) > 1) if as_json or not sys.stdout.isatty() else Tables()
 
 
 def show_answers(script: Script, as_json: bool) -> None:
-    """What SHOW and DESCRIBE of a script say."""
     printer = JsonLines(several=len(script.answers) > 1) if as_json or not sys.stdout.isatty() else Tables()
     for answer in script.answers:
         columns = [pa.array([row[i] for row in answer.rows], pa.string()) for i in range(len(answer.columns))]

@@ -52,7 +52,6 @@ def shell(
 
 
 def _read(run: Run, verbose: bool) -> None:
-    """All of standard input, up to the first error."""
     from headrace.cli.shell.session import Session, read_statements
 
     with reported(verbose):

@@ -20,7 +20,7 @@ from headrace.cli.shell.session import command, ended
 from headrace.plan.aggregates import FUNCTIONS
 from headrace.sql.bind import functions
 from headrace.sql.errors import Text
-from headrace.sql.parse import create, patterns, recognize, select, sinks, windows
+from headrace.sql.parse import create, patterns, recognize, select, sinks, sources, windows
 from headrace.sql.parse.expressions import TYPES
 from headrace.sql.parse.statements import STATEMENTS
 from headrace.sql.parse.tokens import DIALECT
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from headrace.cli.shell.session import Session
 
 PROMPT = "headrace> "
-OTHERS = """CREATE STREAM, CREATE SCHEMA, INSERT INTO, EXTENDS, FILE, HOST, GENERATE, FROM, AS, LAG, EVERY, SLIDE, PARTITIONED BY,
+OTHERS = """CREATE STREAM, CREATE SCHEMA, INSERT INTO, EXTENDS, FROM, AS, LAG, EVERY, SLIDE, PARTITIONED BY,
 WITHIN, UNBOUNDED, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, CASE, WHEN, THEN, ELSE, END, OVER, PARTITION BY, INTERVAL, CONSOLE,
-TABLE, MICROSECONDS, MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS, SYSTEM, TO, FORMAT, DELIMITER, DATAFRAME, DISTINCT, FILTER,
+TABLE, MICROSECONDS, MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS, SYSTEM, TO, FORMAT, DELIMITER, DISTINCT, FILTER,
 PRECEDING, CURRENT ROW, USING OPTIMISTIC, SHOW STREAMS, SHOW SCHEMAS, SHOW QUERIES, LATE, REJECTED, PROFILE, MODEL, REPORT,
 ORIGIN, ORDER, CREATE TABLE, INNER JOIN, CROSS JOIN, LEFT JOIN, RIGHT JOIN, FULL JOIN, OUTER JOIN, ISTREAM, DSTREAM, RSTREAM,
 EVENT SEQ, MEMORY, TOGETHER, WAIT, USING KSLACK, MATCH_RECOGNIZE, AFTER MATCH SKIP TO NEXT ROW, help, exit"""
 KEYWORDS = sorted({*STATEMENTS, *select.CLAUSES, *create.CLAUSES, *windows.KINDS, *sinks.LEVELS, *FUNCTIONS, *TYPES,
-                   *patterns.CLAUSES, *patterns.SELECTIONS, *recognize.CLAUSES,
+                   *sources.SOURCES, *patterns.CLAUSES, *patterns.SELECTIONS, *recognize.CLAUSES,
                    *(" ".join(word.split()) for word in OTHERS.split(","))})  # fmt: skip
 SPARK = sorted(name.upper() for name in functions.SCALAR if name.upper() not in KEYWORDS)
 _WORD = re.compile(r"\w*$")
@@ -57,7 +57,7 @@ def prompt(session: Session, input: Input | None = None, output: Output | None =
     typed: PromptSession[str] = PromptSession(
         PROMPT,
         multiline=True,
-        prompt_continuation=_continuation,
+        prompt_continuation=lambda width, number, wrapped: "... ".rjust(width),
         key_bindings=_bindings(),
         completer=Names(session),
         history=history(),
@@ -72,10 +72,6 @@ def prompt(session: Session, input: Input | None = None, output: Output | None =
         except EOFError:
             return
         yield Text(text, "shell")
-
-
-def _continuation(width: int, number: int, wrapped: int) -> str:
-    return "... ".rjust(width)
 
 
 def _bindings() -> KeyBindings:
@@ -115,7 +111,6 @@ class Names(Completer):
         self.session = session
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """What the word before the cursor could become."""
         before = document.text_before_cursor
         found = _WORD.search(before)
         word = found.group() if found else ""

@@ -91,7 +91,6 @@ class Session:
                 self.told(self._line(name))
 
     def _columns(self, name: str) -> Schema | None:
-        """The columns of a stream; a schema has no rows to ask for."""
         quoted = name.replace("`", "``")
         try:
             return parse_script(f"{self.declared}SELECT * FROM `{quoted}`").queries[-1].node.schema

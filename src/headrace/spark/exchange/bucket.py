@@ -29,7 +29,6 @@ class BucketProcessor(StatefulProcessor):
         self.cells = handle.getMapState(CELLS, name, data)
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
-        """One bucket, one batch."""
         from headrace.spark.exchange.stateful import buckets_of
 
         yield from buckets_of(self.run, self.program).process(int(key[0]), rows, self.cells)

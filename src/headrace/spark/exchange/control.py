@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from headrace.exchange.heads import CONTROL
-from headrace.spark.sources.now import batch_time
+from headrace.spark.sources.prepare import batch_time
 from headrace.spark.storage.storage import Storage, join, storage_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import DataStreamReader
+    from pyspark.sql.streaming.readwriter import DataStreamReader
 
     from headrace.spark.plan import Labels
 
@@ -26,7 +26,6 @@ TICKS = "RateStream"  # as the progress of a query calls the source of the time
 
 
 def control_dir(checkpoint: str) -> str:
-    """Where commands of a run lie."""
     return join(checkpoint, "control")
 
 

@@ -8,7 +8,7 @@ the next level reads are plain rows, because Catalyst computes its inputs from t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,13 +17,15 @@ import pyarrow as pa
 from headrace.exchange.heads import FeedHead, FollowHead, NumbersHead, ResultHead, write_head
 from headrace.plan.arrow import arrow_type
 from headrace.plan.schema import Schema
-from headrace.program.stage import Stage
+from headrace.program.stage import AnyStage
+from headrace.spark.exchange.slots import Slots
 from headrace.spark.types import physical
 
 if TYPE_CHECKING:  # the driver imports this file too, and none of these
     import pandas as pd
 
     from headrace.changes.changes import Changes
+    from headrace.evolution.compare import Comparison
     from headrace.exchange.heads import Cell
     from headrace.runtime.processor import TaskProcessor
 
@@ -51,13 +53,11 @@ class NextLevel:
 
     @property
     def ddl(self) -> str:
-        """The schema of the rows between two levels."""
         wide = [f"f{i}c{j} {physical(f.type)}" for i, feed in enumerate(self.feeds) for j, f in enumerate(feed.columns.fields)]
         return ", ".join([LEAD, *wide])
 
     @property
     def types(self) -> list[pa.DataType]:
-        """The Arrow types of those rows."""
         return _LEAD_ARROW + [arrow_type(physical(f.type)) for feed in self.feeds for f in feed.columns.fields]
 
     def send(
@@ -92,26 +92,42 @@ class NextLevel:
         columns[4] = pa.array(changes.sign.astype(np.int8, copy=False))
         columns[5:9] = to_arrow(changes.keys)
         start = len(_LEAD_ARROW) + sum(len(f.columns.fields) for f in self.feeds[:number])
-        for i, column in enumerate(changes.rows.columns):
-            kind = self.types[start + i]
-            columns[start + i] = column if column.type == kind else column.cast(kind)
+        end = start + len(changes.rows.columns)
+        columns[start:end] = map(in_type, changes.rows.columns, self.types[start:end])
         return columns
 
-    def frame(self, parts: list[Columns]) -> pd.DataFrame:
-        """All rows of a bucket as one frame."""
-        columns = []
-        lengths = [next(len(c) for c in part if c is not None) for part in parts]
-        for i, kind in enumerate(self.types):
-            pieces = [pa.nulls(n, kind) if part[i] is None else part[i] for part, n in zip(parts, lengths, strict=True)]
-            columns.append(pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces))
-        return wide_frame(columns)
+
+@dataclass(frozen=True, slots=True)
+class LevelProgram:
+    """What a worker must know to process the buckets of one level of a query. Travels from the driver, which runs none of it."""
+
+    stages: tuple[AnyStage, ...]
+    buckets: dict[int, tuple[int, int]]  # label -> (stage, bucket), of the stages of this level
+    slots: Slots
+    rejected_label: int
+    onward: NextLevel | None = None  # None: this is the last level
+    passing: tuple[int, ...] = ()  # labels of results that earlier levels have for the sinks
+    tables: dict[int, list[tuple[str, bytes]]] = field(default_factory=dict)  # label -> what is there before the first batch
+    before: tuple[tuple[AnyStage, ...], Comparison] | None = None  # whose state is handed over, instead of rows, and how it fits
 
 
-def wide_frame(columns: list[pa.Array]) -> pd.DataFrame:
-    """Arrow columns as a pandas frame that Spark turns back into the same Arrow columns without looking at the values."""
+def in_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return column if column.type == kind else column.cast(kind)
+
+
+def wide_frame(parts: list[Columns], types: list[pa.DataType]) -> pd.DataFrame:
+    """Rows as a pandas frame that Spark turns back into the same Arrow columns without looking at the values."""
     import pandas as pd
 
+    columns = []
+    for i, kind in enumerate(types):
+        pieces = [pa.nulls(length_of(part), kind) if part[i] is None else part[i] for part in parts]
+        columns.append(pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces))
     return pd.DataFrame({i: _series(column) for i, column in enumerate(columns)}, copy=False)
+
+
+def length_of(part: Columns) -> int:
+    return next(len(column) for column in part if column is not None)
 
 
 def _series(column: pa.Array) -> pd.Series:
@@ -128,9 +144,17 @@ class FeedPart:
 
     feed: int
     source: int
-    stage: Stage
+    stage: AnyStage
     labels: tuple[int, ...]
     names: tuple[str, ...]
+
+
+def inputs_of(stage: AnyStage, names: tuple[str, ...], batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The inputs of a stage, which are columns of these names, in their types."""
+    from headrace.exchange.cells import batch_of
+
+    columns = [in_type(batch.column(name), arrow_type(spec.type)) for name, spec in zip(names, stage.inputs, strict=True)]
+    return batch_of(columns, batch.num_rows)
 
 
 def pack_feeds(parts: tuple[FeedPart, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -150,22 +174,11 @@ def pack_feeds(parts: tuple[FeedPart, ...], batches: Iterator[pa.RecordBatch]) -
 def _cells(part: FeedPart, batch: pa.RecordBatch) -> pa.RecordBatch:
     from headrace.changes.changes import Changes
     from headrace.changes.keys import from_arrow
-    from headrace.exchange.cells import batch_of, write_feed
+    from headrace.exchange.cells import write_feed
 
-    inputs = []
-    for name, spec in zip(part.names, part.stage.inputs, strict=True):
-        column, kind = batch.column(name), arrow_type(spec.type)
-        inputs.append(column if column.type == kind else column.cast(kind))
     keys = from_arrow([batch.column(name) for name in ("ts", "high", "low", "sub")])
-    changes = Changes(batch.column("sign").to_numpy(zero_copy_only=False), keys, batch_of(inputs, batch.num_rows))
+    changes = Changes(batch.column("sign").to_numpy(zero_copy_only=False), keys, inputs_of(part.stage, part.names, batch))
     bodies = write_feed(part.stage, changes, len(part.labels))
     filled = [(label, body) for label, body in zip(part.labels, bodies, strict=True) if len(body)]
-    heads = [write_head(FeedHead(part.source))] * len(filled)
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.array([label for label, _ in filled], pa.int32()),
-            pa.array(heads, pa.string()),
-            pa.array([bytes(body) for _, body in filled], pa.binary()),
-        ],
-        schema=CELL,
-    )
+    head = write_head(FeedHead(part.source))
+    return pa.RecordBatch.from_pylist([{"label": label, "head": head, "body": bytes(body)} for label, body in filled], CELL)

@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from headrace.errors import DataError
 from headrace.exchange.heads import Counted, RejectedHead, RowsHead, write_head
-from headrace.plan.arrow import arrow_type
-from headrace.program.stage import Disorder, Stage
+from headrace.program.stage import AnyStage, Disorder
+from headrace.spark.exchange.levels import CELL, inputs_of
 from headrace.spark.sources.prepare import NOW, PROMISE, TIME
 from headrace.spark.sources.rejects import REJECTED, Rejects, Words
 from headrace.spark.workers.worker import settle
 
 if TYPE_CHECKING:  # the driver imports this file too, and has no use for what packs
+    from pyspark.sql import DataFrame
+
     from headrace.exchange.pack import Placed
 
 EXCHANGE = "label INT, head STRING, body BINARY"
-EXCHANGE_ARROW = pa.schema([("label", pa.int32()), ("head", pa.string()), ("body", pa.binary())])
 FLUSH_ROWS = 1 << 18
 
 
@@ -31,7 +33,7 @@ class StagePart:
 
     number: int
     source: int
-    stage: Stage
+    stage: AnyStage
     names: tuple[str, ...]
 
 
@@ -50,7 +52,6 @@ class Packing:
 
 
 def pack_rows(packing: Packing, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Pack the rows of one task."""
     held: list[pa.RecordBatch] = []
     numbering, rejects = Numbering(packing.places), Rejects(packing.stream, packing.words)
     rows = 0
@@ -70,7 +71,6 @@ class Numbering:
     """Finds the place of rows, also of those that have only that of their block, or none but when they came."""
 
     def __init__(self, kind: str) -> None:
-        """For one task."""
         from pyspark import TaskContext
 
         context = TaskContext.get()
@@ -81,7 +81,6 @@ class Numbering:
         self._next = 0
 
     def place(self, batch: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
-        """The position of every row."""
         if self.kind == "arrival":
             start, rows = self._next, batch.num_rows
             self._next += rows
@@ -105,7 +104,7 @@ def _flush(packing: Packing, numbering: Numbering, rejects: Rejects, held: list[
     table = pa.Table.from_batches(held).combine_chunks()
     batch = table.to_batches()[0]
     why = batch.column("_bad")
-    high, low = numbering.place(batch)
+    every = high, low = numbering.place(batch)
     now = int(_numbers(batch, NOW)[0]) if NOW in batch.schema.names else 0
     labels: list[int] = []
     heads: list[str] = []
@@ -121,11 +120,8 @@ def _flush(packing: Packing, numbering: Numbering, rejects: Rejects, held: list[
             labels.append(packing.rejected_label)
             heads.append(write_head(RejectedHead(packing.stream, packing.counted), counted))
             bodies.append(pa.RecordBatch.from_pylist(lost, REJECTED).serialize().to_pybytes())
-        all_high, all_low, batch = high, low, batch.take(pa.array(good))
-        high, low = high[good], low[good]
-        placed = _placed(packing, numbering, batch, high, low, now, (all_high, all_low))
-    else:
-        placed = _placed(packing, numbering, batch, high, low, now, (high, low))
+        batch, high, low = batch.take(pa.array(good)), high[good], low[good]
+    placed = _placed(packing, numbering, batch, high, low, now, every)
     from headrace.exchange.cells import write_cells
     from headrace.exchange.pack import segments_of
 
@@ -143,7 +139,7 @@ def _flush(packing: Packing, numbering: Numbering, rejects: Rejects, held: list[
         heads.append(write_head(RejectedHead(packing.stream, packing.counted, *counts), told))
         bodies.append(b"")
     for part in packing.parts:
-        inputs, times = _inputs(part.stage, part.names, batch)
+        inputs, times = inputs_of(part.stage, part.names, batch), tuple(i for i, name in enumerate(part.names) if name == TIME)
         shape, cells = write_cells(part.stage, inputs, times, placed, behind, len(packing.labels[part.number]))
         labels += packing.labels[part.number]
         head = RowsHead(part.source, now, there, shape)
@@ -151,20 +147,7 @@ def _flush(packing: Packing, numbering: Numbering, rejects: Rejects, held: list[
         heads += [write_head(first, told), *([write_head(head)] * (len(cells) - 1))]
         bodies += cells
         counts, told = (0, 0), None
-    return pa.RecordBatch.from_arrays(
-        [pa.array(labels, pa.int32()), pa.array(heads, pa.string()), _binary(bodies)], schema=EXCHANGE_ARROW
-    )
-
-
-def _inputs(stage: Stage, names: tuple[str, ...], batch: pa.RecordBatch) -> tuple[pa.RecordBatch, tuple[int, ...]]:
-    """The inputs of a stage in their types, and which of them are the time."""
-    from headrace.exchange.cells import batch_of
-
-    columns = []
-    for name, spec in zip(names, stage.inputs, strict=True):
-        column, kind = batch.column(name), arrow_type(spec.type)
-        columns.append(column if column.type == kind else column.cast(kind))
-    return batch_of(columns, batch.num_rows), tuple(i for i, name in enumerate(names) if name == TIME)
+    return pa.RecordBatch.from_arrays([pa.array(labels, pa.int32()), pa.array(heads, pa.string()), _binary(bodies)], schema=CELL)
 
 
 def _binary(values: list[pa.Buffer | bytes]) -> pa.Array:
@@ -176,7 +159,8 @@ def _binary(values: list[pa.Buffer | bytes]) -> pa.Array:
 
 
 def _numbers(batch: pa.RecordBatch, name: str) -> np.ndarray:
-    return batch.column(name).to_numpy(zero_copy_only=False)
+    numbers: np.ndarray = batch.column(name).to_numpy(zero_copy_only=False)
+    return numbers
 
 
 def _placed(
@@ -207,9 +191,24 @@ def _placed(
 
 
 def _example(lost: list[dict[str, object]]) -> str:
-    """One of the rejected rows in words."""
     if not lost:
         return ""
     first = lost[0]
     where = "" if first["file"] is None else f"{os.path.basename(str(first['file']))}, line {first['line']}: "
     return f"{where}{first['reason']}"
+
+
+def read_table(packing: Packing, packed: DataFrame, cells: dict[int, list[tuple[str, bytes]]]) -> None:
+    """Add the cells of a table, which is read whole before a query starts, and given to every bucket before its first batch.
+
+    A row that cannot be read is an error: nobody would look for it among what is rejected later.
+    """
+    for row in packed.collect():
+        body = bytes(row["body"])
+        if row["label"] == packing.rejected_label:
+            batch = pa.ipc.read_record_batch(pa.py_buffer(body), REJECTED)
+            raise DataError(
+                f"a row of table {packing.stream!r} cannot be read: {batch.column('reason')[0]}",
+                where=str(batch.column("row")[0]),
+            )
+        cells.setdefault(row["label"], []).append((row["head"], body))

@@ -34,25 +34,16 @@ class Slots:
     @staticmethod
     def of(queries: tuple[str, ...], columns: tuple[Schema, ...], rejected: tuple[tuple[int, str], ...], ordered: bool) -> Slots:
         """Give every column of every query a place, and as few of them as will do."""
-        kinds: list[str] = []
+        shared: dict[tuple[str, int], int] = {}  # the n-th column of a type in every query -> which it is of the wide row
         places = []
         for schema in columns:
-            free = list(enumerate(kinds))
-            mine = []
-            for kind in (physical(f.type) for f in schema.fields):
-                found = next((slot for slot in free if slot[1] == kind), None)
-                if found is None:
-                    mine.append(len(kinds))
-                    kinds.append(kind)
-                else:
-                    free.remove(found)
-                    mine.append(found[0])
-            places.append(tuple(mine))
-        return Slots(queries, rejected, ordered, tuple(kinds), tuple(places))
+            kinds = [physical(f.type) for f in schema.fields]
+            nth = [(kind, kinds[:i].count(kind)) for i, kind in enumerate(kinds)]
+            places.append(tuple(shared.setdefault(column, len(shared)) for column in nth))
+        return Slots(queries, rejected, ordered, tuple(kind for kind, _ in shared), tuple(places))
 
     @property
     def ddl(self) -> str:
-        """The schema of the wide row."""
         wide = [f"w{i} {kind}" for i, kind in enumerate(self.kinds)]
         return ", ".join([FIXED, *([KEY] if self.ordered else []), *wide])
 
@@ -63,7 +54,6 @@ class Slots:
 
     @property
     def types(self) -> list[pa.DataType]:
-        """The Arrow types of the wide row."""
         return _FIXED_ARROW + (_KEY_ARROW if self.ordered else []) + [arrow_type(kind) for kind in self.kinds]
 
     def names(self, query: int) -> tuple[str, ...]:

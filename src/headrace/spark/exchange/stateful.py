@@ -16,7 +16,7 @@ from headrace.changes.keys import Keys, to_arrow
 from headrace.errors import StateError
 from headrace.exchange.heads import NumbersHead, RejectedHead, ResultHead, read_head
 from headrace.exchange.host import Before, Cells, Host, Memory, collect, deliver
-from headrace.spark.exchange.levels import Columns, wide_frame
+from headrace.spark.exchange.levels import Columns, in_type, length_of, wide_frame
 from headrace.spark.exchange.slots import METRICS_ROW
 from headrace.spark.progress import METRICS
 from headrace.spark.sources.rejects import REJECTED
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from headrace.exchange.heads import Cell
-    from headrace.program.stage import Stage
+    from headrace.program.stage import AnyStage
     from headrace.runtime.clock import Header
     from headrace.runtime.processor import Result, TaskProcessor
-    from headrace.spark.exchange.program import LevelProgram
+    from headrace.spark.exchange.levels import LevelProgram
 
 
 @lru_cache(maxsize=1)
@@ -47,58 +47,47 @@ class SparkStore:
         self.cells = cells
 
     def read(self, name: str) -> bytes | None:
-        """A cell."""
         row = self.cells.getValue((name,))
         return None if row is None else bytes(row[0])
 
     def has(self, name: str) -> bool:
         """Whether a cell is there. To read one that is not costs a line in Spark's log."""
-        return self.cells.containsKey((name,))
+        return bool(self.cells.containsKey((name,)))
 
     def write(self, name: str, data: bytes) -> None:
-        """Keep a cell."""
         self.cells.updateValue((name,), (data,))
 
     def version(self, *, sure: bool) -> bytes | None:
-        """Of the bucket that was saved last."""
         return self.read("version") if sure or self.has("version") else None
 
     def head(self) -> bytes:
-        """Its head."""
         head = self.read("head")
         assert head is not None, "a version is stored with its head"
         return head
 
     def put_head(self, head: bytes, version: bytes) -> None:
-        """Keep both."""
         self.write("head", head)
         self.write("version", version)
 
     def get(self, chunk: int) -> bytes | None:
-        """A chunk."""
         return self.read(f"chunk {chunk}")
 
     def put(self, chunk: int, data: bytes) -> None:
-        """Keep a chunk."""
         self.write(f"chunk {chunk}", data)
 
     def delete(self, chunk: int) -> None:
-        """Let a chunk go."""
         self.cells.removeKey((f"chunk {chunk}",))
 
     def get_page(self, name: str) -> bytes:
-        """A page."""
         data = self.read(f"page {name}")
         if data is None:
             raise StateError(f"page {name} of a bucket is gone", hint="the checkpoint is damaged")
         return data
 
     def put_page(self, name: str, data: bytes) -> None:
-        """Keep a page."""
         self.write(f"page {name}", data)
 
     def drop_page(self, name: str) -> None:
-        """Let a page go."""
         self.cells.removeKey((f"page {name}",))
 
 
@@ -121,7 +110,6 @@ class Buckets:
         self.counting = _counting(program.stages)
 
     def process(self, label: int, rows: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
-        """One bucket, one batch."""
         cells = [(str(h), bytes(b)) for frame in rows for h, b in zip(frame["head"], frame["body"], strict=True)]
         if label not in self.buckets:
             yield from self._elsewhere(label, cells)
@@ -134,28 +122,23 @@ class Buckets:
         processor = self.host.bucket(at, store)
         hits, misses = processor.cache.hits, processor.cache.misses
         header, result = deliver(processor, cells)
-        self._save(at, processor, store)
+        self.host.save(at, processor, store)
         numbers = self._numbers(at, header, processor, result)
         numbers |= {"cache_hits": processor.cache.hits - hits, "cache_misses": processor.cache.misses - misses}
         if self.onward is None:
             results = [self._wide(self.queries[query], changes) for query, changes in result.changes]
             yield from self._frames([*results, self._metrics(numbers)])
         else:
-            yield self.onward.frame(self.onward.send(processor, at[1], result.changes, numbers))
+            yield wide_frame(self.onward.send(processor, at[1], result.changes, numbers), self.onward.types)
         settle()
 
-    def _save(self, at: tuple[int, int], processor: TaskProcessor, store: SparkStore) -> None:
-        self.host.save(at, processor, store)
-
     def _elsewhere(self, label: int, cells: list[Cell]) -> Iterator[pd.DataFrame]:
-        """Cells that are for no bucket of this level: on to a later one, or, on the last, to the sinks."""
         if self.onward is not None:
-            yield self.onward.frame([self.onward.relay(label, cells)])
+            yield wide_frame([self.onward.relay(label, cells)], self.onward.types)
         elif label == self.rejected_label or label in self.passing:
             yield from self._frames([part for head, body in cells for part in self._passed(head, body)])
 
     def _passed(self, line: str, body: bytes) -> Iterator[Columns]:
-        """What a cell has for the sinks, and for progress."""
         match read_head(line):
             case ResultHead(query=query):
                 yield self._wide(self.queries[query], read_changes(body))
@@ -178,12 +161,11 @@ class Buckets:
         if self.slots.ordered:
             columns[3:7] = to_arrow(changes.keys)
         for place, column in zip(self.slots.places[query], changes.rows.columns, strict=True):
-            kind = self.types[self.slots.lead + place]
-            columns[self.slots.lead + place] = column if column.type == kind else column.cast(kind)
+            at = self.slots.lead + place
+            columns[at] = in_type(column, self.types[at])
         return columns
 
     def _numbers(self, at: tuple[int, int], header: Header, processor: TaskProcessor, result: Result) -> dict[str, int]:
-        """Numbers for progress, by name."""
         stage, bucket = at
         late = sum(result.late_of.get(source, 0) for source in self.counting.get(stage, ()))
         missed = result.missed if processor.stage.program.queries else 0  # `late(s)` says again what a pattern has missed
@@ -202,17 +184,11 @@ class Buckets:
 
     def _frames(self, parts: list[Columns]) -> Iterator[pd.DataFrame]:
         """All rows of a bucket as one frame: turning frames back into Arrow costs Spark a millisecond each."""
-        filled = [part for part in parts if _length(part)]
-        if not filled:
-            return
-        columns = []
-        for i, kind in enumerate(self.types):
-            pieces = [pa.nulls(_length(part), kind) if part[i] is None else part[i] for part in filled]
-            columns.append(pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces))
-        yield wide_frame(columns)
+        if filled := [part for part in parts if length_of(part)]:
+            yield wide_frame(filled, self.types)
 
 
-def _counting(stages: tuple[Stage, ...]) -> dict[int, set[int]]:
+def _counting(stages: tuple[AnyStage, ...]) -> dict[int, set[int]]:
     """For stages their sources that count late rows: between them every stream once, where the fewest rows are dropped before.
 
     `late(s)` may see no rows but those of s.
@@ -227,8 +203,3 @@ def _counting(stages: tuple[Stage, ...]) -> dict[int, set[int]]:
                 seen.add(source.name)
                 out.setdefault(number, set()).add(place)
     return out
-
-
-def _length(part: Columns) -> int:
-    assert part[0] is not None, "every row says whose it is"
-    return len(part[0])

@@ -32,29 +32,27 @@ class Chatter:
         os.close(self.write)
 
     def last_words(self) -> str:
-        """All that is remembered, once nobody can say more."""
         self._thread.join(1)
         return "\n".join(self.lines)
 
 
 def why_no_java(said: str) -> HeadraceError:
-    """Why the JVM did not come up, by its last words."""
     hint = "Spark needs Java 17 or newer: `make setup` finds or installs one, or set JAVA_HOME"
     home = os.environ.get("JAVA_HOME")
     java = f"the Java in JAVA_HOME, {home}," if home else "the Java on your PATH"
-    if "JAVA_HOME is not set" in said or "java: command not found" in said or "java: not found" in said:
+
+    def says(*words: str) -> bool:
+        return any(word in said for word in words)
+
+    if says("JAVA_HOME is not set", "java: command not found", "java: not found"):
         return SetupError("there is no Java", hint=hint)
-    if (
-        home
-        and ("No such file or directory" in said or "not found" in said)
-        and not os.path.exists(os.path.join(home, "bin/java"))
-    ):
+    if home and says("No such file or directory", "not found") and not os.path.exists(os.path.join(home, "bin/java")):
         return SetupError(f"there is no Java in JAVA_HOME, {home}", hint=hint)
-    if "UnsupportedClassVersionError" in said or "Unrecognized option: --add" in said or "class file version" in said:
+    if says("UnsupportedClassVersionError", "Unrecognized option: --add", "class file version"):
         return SetupError(f"{java} is too old", hint=hint)
-    if "jdk.incubator.vector" in said:
+    if says("jdk.incubator.vector"):
         return SetupError(f"{java} lacks the module jdk.incubator.vector, as cut-down runtimes do", hint=hint)
-    if "Could not reserve enough space" in said or "insufficient memory" in said or "Cannot allocate memory" in said:
+    if says("Could not reserve enough space", "insufficient memory", "Cannot allocate memory"):
         return SystemFailure(
             "there is too little memory to start the JVM", hint="free some, or give it less: HEADRACE_DRIVER_MEMORY=2g"
         )

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -55,11 +56,9 @@ class Jvm:
         return True
 
     def last_words(self) -> str:
-        """What it said at last, if anybody listened."""
         return self.chatter.last_words() if self.chatter is not None else "see above"
 
     def end(self, patience_s: float = PATIENCE_S) -> None:
-        """End it, and remove what it has left."""
         if self.ended.is_set():
             return
         self.ended.set()
@@ -142,7 +141,8 @@ def _deaf() -> None:
 
 def _environment(home: Path, scratch: str) -> dict[str, str]:
     """What Spark's scripts would set, and where the zygote will listen."""
-    own = {
+    return {
+        **os.environ,
         "SPARK_HOME": str(home),
         "SPARK_ENV_LOADED": "1",
         "SPARK_CONNECT_MODE": "0",
@@ -150,7 +150,6 @@ def _environment(home: Path, scratch: str) -> dict[str, str]:
         "_PYSPARK_DRIVER_CONN_INFO_PATH": os.path.join(scratch, "gateway"),
         "HEADRACE_ZYGOTE": os.path.join(scratch, "zygote"),
     }
-    return {**os.environ, **own}
 
 
 def _zygote(environment: dict[str, str]) -> subprocess.Popen[bytes] | None:
@@ -163,7 +162,6 @@ def _zygote(environment: dict[str, str]) -> subprocess.Popen[bytes] | None:
 
 
 def java_program() -> str | None:
-    """The Java that Spark's scripts would take."""
     home = os.environ.get("JAVA_HOME")
     return os.path.join(home, "bin", "java") if home else shutil.which("java")
 
@@ -189,13 +187,8 @@ def _versions(java: str, home: Path) -> list[str]:
     """What the JVM's classes depend on: this Java, these jars."""
     release = Path(os.path.realpath(java)).parent.parent / "release"
     facts = release.read_text() if release.exists() else str(os.stat(java).st_mtime_ns)
-    return [
-        os.path.realpath(java),
-        facts,
-        str(home),
-        importlib.metadata.version("pyspark"),
-        str(os.stat(home / "jars").st_mtime_ns),
-    ]
+    jars = str(os.stat(home / "jars").st_mtime_ns)
+    return [os.path.realpath(java), facts, str(home), importlib.metadata.version("pyspark"), jars]
 
 
 def archive_of(java: str, home: Path) -> Path:
@@ -206,18 +199,16 @@ def archive_of(java: str, home: Path) -> Path:
 def kept_command(java: str, home: Path, settings: dict[str, str]) -> list[str] | None:
     """How Spark's launcher starts the JVM with these settings: asked once, then remembered."""
     file = cache_folder() / f"command-{_digest([*_versions(java, home), json.dumps(settings, sort_keys=True)])}.json"
-    try:
-        return json.loads(file.read_text())
-    except (OSError, ValueError):
-        command = _ask_launcher(java, home, settings)
+    with suppress(OSError, ValueError):
+        known: list[str] = json.loads(file.read_text())
+        return known
+    command = _ask_launcher(java, home, settings)
     if command is not None:
-        try:
+        with suppress(OSError):  # else it is asked again
             file.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False) as aside:
                 json.dump(command, aside)
             os.replace(aside.name, file)
-        except OSError:
-            pass  # it is asked again
     return command
 
 
@@ -226,15 +217,8 @@ def _ask_launcher(java: str, home: Path, settings: dict[str, str]) -> list[str] 
     every = {"spark.local.dir": SCRATCH, **settings}
     every["spark.driver.extraJavaOptions"] = f"-Djava.io.tmpdir={SCRATCH} " + settings.get("spark.driver.extraJavaOptions", "")
     arguments = [part for key, value in every.items() for part in ("--conf", f"{key}={value}")]
-    asked = [
-        java,
-        "-Xmx128m",
-        "-Xshare:auto",
-        "-XX:TieredStopAtLevel=1",
-        "-cp",
-        f"{home}/jars/*",
-        "org.apache.spark.launcher.Main",
-    ]
+    quick = ("-Xmx128m", "-Xshare:auto", "-XX:TieredStopAtLevel=1")
+    asked = [java, *quick, "-cp", f"{home}/jars/*", "org.apache.spark.launcher.Main"]
     scala = next((home / "jars").glob("spark-core_*.jar")).name.split("_")[1].split("-")[0]
     try:
         told = subprocess.run(

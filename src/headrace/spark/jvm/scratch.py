@@ -31,7 +31,6 @@ class Scratch:
         atexit.register(self.remove)
 
     def remove(self) -> None:
-        """Remove it with all that is in it; a second time does nothing."""
         if self.lock >= 0:
             shutil.rmtree(self.path, ignore_errors=True)
             os.close(self.lock)
@@ -40,7 +39,6 @@ class Scratch:
 
 
 def sweep(base: str) -> None:
-    """Remove the folders whose owners are gone."""
     for entry in os.scandir(base):
         if not entry.name.startswith(PREFIX):
             continue

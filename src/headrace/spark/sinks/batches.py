@@ -12,16 +12,17 @@ import re
 import shutil
 import tempfile
 from collections import deque
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
 from headrace.errors import OutputError
 from headrace.runs.events import Event, RowsEvent
-from headrace.spark.sinks.formats import assemble
+from headrace.spark.sinks.formats import FORMATS, assemble
 from headrace.spark.sinks.publish import PARTS, publish
 from headrace.spark.sinks.signs import home, signed_by
-from headrace.spark.sinks.sink import Target, Writer, stager
+from headrace.spark.sinks.sink import Target, staged
 from headrace.spark.storage.lock import require
 from headrace.spark.storage.storage import Storage, is_local, join, storage_of
 
@@ -31,14 +32,7 @@ if TYPE_CHECKING:
 
 LOG = "_spark_metadata"
 DATA = re.compile(r"part-\d{5,}-[0-9a-f-]{36}(-c\d+)?\.[\w.]+")
-WRITERS = {"parquet": "parquet.ParquetFileFormat", "csv": "csv.CSVFileFormat", "json": "json.JsonFileFormat"}
 CODECS = {"gzip": "gzip", "bz2": "bzip2", "zstd": "zstd"}
-# As near to what the local sink writes as Spark's writers come: instants to the microsecond in UTC, NULL told from nothing.
-TEXT = {
-    "csv": {"escape": '"', "timestampFormat": "yyyy-MM-dd HH:mm:ss.SSSSSS'Z'", "timeZone": "UTC"},
-    "json": {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'", "timeZone": "UTC"},
-    "parquet": {},
-}
 
 
 class Batches:
@@ -81,9 +75,9 @@ class Batches:
 
     def _publish_local(self, batch: DataFrame, local: list[Target], number: int) -> None:
         mine = batch.where(F.col("q").isin([t.query for t in local]))
-        staged = mine.mapInArrow(stager(Writer(local)), "q INT, path STRING").collect()
+        files = staged(mine, local)
         for target in local:
-            publish(target, [row["path"] for row in staged if row["q"] == target.query], number)
+            publish(target, files[target.query], number)
 
     def _show(self, batch: DataFrame, target: Target, number: int, rows: int) -> None:
         if rows:
@@ -114,7 +108,7 @@ class Listed:
         self._jvm = jvm
         self._sinks = jvm.org.apache.spark.sql.execution.streaming.sinks
         self.folder = join(home(target), PARTS) if target.single else target.path
-        session = spark._jsparkSession  # type: ignore[attr-defined]
+        session = spark._jsparkSession
         self._log = self._sinks.FileStreamSinkLog(1, session, join(self.folder, LOG), jvm.scala.Option.empty())
 
     def add(self, batch: DataFrame, number: int, rows: int) -> None:
@@ -149,20 +143,18 @@ class Listed:
 
     def _sink(self) -> Any:
         target, formats = self._target, self._jvm.org.apache.spark.sql.execution.datasources
-        kind: Any = formats
-        for part in WRITERS[target.format].split("."):
-            kind = getattr(kind, part)
-        options = dict(TEXT[target.format])
+        form = FORMATS[target.format]
+        kind: Any = attrgetter(form.spark)(formats)
+        options = dict(form.options)
         if target.format == "csv":
             options["header"] = "false" if target.single else "true"
         if target.compression is not None:
             options["compression"] = CODECS[target.compression]
         utils = self._jvm.org.apache.spark.api.python.PythonUtils
-        session = self._spark._jsparkSession  # type: ignore[attr-defined]
+        session = self._spark._jsparkSession
         return self._sinks.FileStreamSink(session, self.folder, kind(), utils.toSeq([]), utils.toScalaMap(options))
 
     def files(self) -> list[str]:
-        """All files that count, in the order of batches."""
         return [self._jvm.org.apache.hadoop.fs.Path(self._jvm.java.net.URI(f.path())).toString() for f in self._log.allFiles()]
 
     def withdraw(self, batch: int) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,11 +19,19 @@ from headrace.runs.text import json_text
 if TYPE_CHECKING:
     from headrace.spark.sinks.sink import Target
 
-ENDINGS = {"parquet": "parquet", "csv": "csv", "json": "jsonl", "arrow": "arrow"}
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How tables are written: by Arrow on a local disk, elsewhere by a writer of Spark's."""
+
+    ending: str
+    write: Callable[[pa.Table, Any, bool], object]  # into an open file, with a header or without
+    join: Callable[[list[str], pa.Schema, str], None] | None = None  # files into one; None: they are put one behind the other
+    spark: str = ""  # below its package of data sources
+    options: Mapping[str, str] = field(default_factory=dict)  # of it
 
 
 def shape(target: Target, table: pa.Table) -> pa.Table:
-    """The columns that are shown, under their names."""
     columns = [table.column(f"o{i}") for i in target.places]
     names = list(target.columns)
     if target.op:
@@ -31,27 +41,43 @@ def shape(target: Target, table: pa.Table) -> pa.Table:
 
 
 def write_table(path: str, table: pa.Table, kind: str, *, header: bool = True, compression: str | None = None) -> None:
-    """Write a table in one of the formats."""
     with pa.OSFile(path, "wb") as file:
         if compression is None:
-            _write(file, table, kind, header=header)
+            FORMATS[kind].write(table, file, header)
         else:
             with pa.CompressedOutputStream(file, compression) as out:
-                _write(out, table, kind, header=header)
+                FORMATS[kind].write(table, out, header)
 
 
-def _write(out: Any, table: pa.Table, kind: str, *, header: bool) -> None:
-    match kind:
-        case "parquet":
-            pq.write_table(table, out)
-        case "arrow":
-            with ipc.new_file(out, table.schema) as writer:
-                writer.write_table(table)
-        case "csv":
-            pa_csv.write_csv(table, out, pa_csv.WriteOptions(include_header=header))
-        case "json":
-            for row in table.to_pylist():
-                out.write((json_text(row) + "\n").encode())
+def _write_arrow(table: pa.Table, out: Any, header: bool) -> None:
+    with ipc.new_file(out, table.schema) as writer:
+        writer.write_table(table)
+
+
+def _write_json(table: pa.Table, out: Any, header: bool) -> None:
+    for row in table.to_pylist():
+        out.write((json_text(row) + "\n").encode())
+
+
+def _join_parquet(paths: list[str], schema: pa.Schema, whole: str) -> None:
+    with pq.ParquetWriter(whole, schema) as writer:
+        for path in paths:
+            for batch in pq.ParquetFile(path).iter_batches():
+                writer.write_table(pa.Table.from_batches([batch]).cast(schema))
+
+
+# Options: as near to what is written here as Spark's writers come: instants to the microsecond in UTC, NULL told from nothing.
+CSV = {"escape": '"', "timestampFormat": "yyyy-MM-dd HH:mm:ss.SSSSSS'Z'", "timeZone": "UTC"}
+JSON = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'", "timeZone": "UTC"}
+FORMATS = {
+    "parquet": Format("parquet", lambda table, out, _: pq.write_table(table, out), _join_parquet, "parquet.ParquetFileFormat"),
+    "csv": Format(
+        "csv", lambda table, out, header: pa_csv.write_csv(table, out, pa_csv.WriteOptions(include_header=header)),
+        spark="csv.CSVFileFormat", options=CSV,
+    ),
+    "json": Format("jsonl", _write_json, spark="json.JsonFileFormat", options=JSON),
+    "arrow": Format("arrow", _write_arrow),
+}  # fmt: skip
 
 
 def header_of(target: Target) -> bytes:
@@ -70,12 +96,8 @@ def header_of(target: Target) -> bytes:
 
 
 def assemble(target: Target, paths: list[str], schema: pa.Schema, whole: str) -> None:
-    """One file of the files of all batches, in their order."""
-    if target.format == "parquet":
-        with pq.ParquetWriter(whole, schema) as writer:
-            for path in paths:
-                for batch in pq.ParquetFile(path).iter_batches():
-                    writer.write_table(pa.Table.from_batches([batch]).cast(schema))
+    if (join := FORMATS[target.format].join) is not None:
+        join(paths, schema, whole)
         return
     with open(whole, "wb") as out:
         out.write(header_of(target))
@@ -85,6 +107,5 @@ def assemble(target: Target, paths: list[str], schema: pa.Schema, whole: str) ->
 
 
 def read_arrow(path: str) -> pa.Table:
-    """A file that was written as Arrow."""
     with pa.OSFile(path) as source:
         return ipc.open_file(source).read_all()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headrace.errors import OutputError, StateError
-from headrace.spark.sinks.formats import ENDINGS, assemble, header_of, read_arrow, shape, write_table
+from headrace.spark.sinks.formats import FORMATS, assemble, header_of, read_arrow, shape, write_table
 from headrace.spark.sinks.signs import STAGING, home, signed_by
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ MOST_NOTES = 1 << 14  # bytes
 
 
 def staging(target: Target) -> str:
-    """Where tasks put what nobody is to see yet."""
     return os.path.join(home(target), STAGING)
 
 
@@ -48,7 +47,7 @@ def publish(target: Target, staged: list[str], batch: int) -> None:
     if target.grows:
         _append(target, files, batch)
     else:
-        _rename(_folder(target), files, batch, ENDINGS[target.format])
+        _rename(_folder(target), files, batch, FORMATS[target.format].ending)
 
 
 def _folder(target: Target) -> str:
@@ -56,7 +55,6 @@ def _folder(target: Target) -> str:
 
 
 def _merged(target: Target, staged: list[str]) -> list[str]:
-    """The rows of all tasks in one file, in order."""
     table = pa.concat_tables(map(read_arrow, staged)).sort_by([(part, "ascending") for part in ("ts", "high", "low", "sub")])
     merged = os.path.join(staging(target), os.path.basename(staged[0]) + "-merged")
     write_table(merged, shape(target, table), target.format, header=not target.single, compression=target.compression)
@@ -131,7 +129,6 @@ def _check_length(target: Target, size: int, written: int) -> None:
 
 
 def _same(out: Any, start: int, files: list[str]) -> bool:
-    """Whether the file holds just these bytes from there on."""
     out.seek(start)
     for path in files:
         with open(path, "rb") as part:
@@ -146,7 +143,6 @@ def _note(target: Target) -> str:
 
 
 def _load(target: Target) -> dict[str, int]:
-    """The last note that is whole."""
     with open(_note(target), encoding="utf-8") as file:
         found: dict[str, int] = json.loads(file.read().rpartition("\n")[0].rpartition("\n")[2])
     return found

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import OutputError
+from headrace.spark.sinks.formats import FORMATS
 from headrace.spark.storage.lock import holder_of
 from headrace.spark.storage.storage import LOCAL, Storage, join, parent, read_facts, storage_of, write_facts
 
@@ -20,7 +21,8 @@ SIGN = "_headrace.json"
 STAGING = "_staging"
 # What Headrace writes into a directory: batches, what is not published yet, the sign, and by way of Spark files and their log.
 OURS = re.compile(
-    r"batch-\d{10,}-\d{4,}\.(parquet|csv|jsonl)|_staging|_spark_metadata|_headrace\.json~?|\._headrace\.json\..*"
+    rf"batch-\d{{10,}}-\d{{4,}}\.({'|'.join(form.ending for form in FORMATS.values())})"
+    r"|_staging|_spark_metadata|_headrace\.json~?|\._headrace\.json\..*"
     r"|part-\d{5,}-[0-9a-f-]{36}(-c\d+)?\.[\w.]+|\..*\.crc"
 )
 OTHER_PLACE = "name another place"
@@ -84,7 +86,6 @@ def judge(target: Target, facts: Checkpoint, *, overwrite: bool, storage: Storag
 
 
 def _check_kind(target: Target, storage: Storage) -> None:
-    """A file where a directory was asked for, or the other way round."""
     if target.single and storage.is_folder(target.path):
         raise OutputError(
             f"{target.path!r} is a directory, and a path with an ending is one file",
@@ -103,7 +104,6 @@ def _there(target: Target, storage: Storage) -> list[str]:
 
 
 def _is_ours(target: Target, name: str, sign: dict[str, Any] | None) -> bool:
-    """By the sign beside a file, by the name in a directory."""
     return sign is not None if target.single else OURS.fullmatch(name) is not None
 
 

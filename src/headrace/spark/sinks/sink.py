@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +20,13 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from headrace.spark.sinks.formats import shape, write_table
+from headrace.spark.sinks.formats import FORMATS, shape, write_table
 from headrace.spark.sinks.publish import publish, staging
 from headrace.spark.storage.lock import require
 from headrace.spark.storage.storage import LOCAL
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +48,10 @@ class Target:
     @property
     def grows(self) -> bool:
         """Whether batches are put one behind the other in one file."""
-        return self.single and self.format != "parquet"
+        return self.single and FORMATS[self.format].join is None
 
     @property
     def shown(self) -> bool:
-        """Whether it has no place of its own."""
         return self.format == "arrow"
 
 
@@ -64,11 +67,9 @@ class HeadraceSink(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """As in `writeStream.format`."""
         return "headrace"
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> Writer:
-        """The writer for a stream."""
         return Writer(
             [Target(**t) for t in json.loads(self.options["targets"])], self.options["checkpoint"], self.options["token"],
             int(self.options["first"]),
@@ -76,7 +77,6 @@ class HeadraceSink(DataSource):
 
 
 def as_option(targets: list[Target]) -> str:
-    """Targets as text that fits a writer option."""
     return json.dumps([asdict(t) for t in targets])
 
 
@@ -89,7 +89,6 @@ class Writer(DataSourceStreamArrowWriter):
         self.checkpoint, self.token, self.first = checkpoint, token, first
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
-        """Stage the rows of one task."""
         parts: dict[int, list[pa.RecordBatch]] = {}
         for batch in iterator:
             # The rows of a query come in few runs, so that cutting is cheaper than choosing.
@@ -114,7 +113,6 @@ class Writer(DataSourceStreamArrowWriter):
         return path
 
     def commit(self, messages: list[Any], batchId: int) -> None:
-        """Publish a batch."""
         if self.token:
             require(LOCAL, self.checkpoint, self.token)
         staged: dict[int, list[str]] = {q: [] for q in self.targets}
@@ -125,19 +123,22 @@ class Writer(DataSourceStreamArrowWriter):
             publish(self.targets[query], paths, self.first + batchId)
 
     def abort(self, messages: list[Any], batchId: int) -> None:
-        """Forget what was staged."""
         for message in messages:
             for _, path in message.files if message is not None else ():
                 LOCAL.delete(path)
 
 
-def stager(writer: Writer) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """For mapInArrow: stages the rows of a task, and tells its files."""
+STAGED = pa.schema([("q", pa.int32()), ("path", pa.string())])
 
-    def stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        files = writer.write(batches).files
-        yield pa.RecordBatch.from_arrays(
-            [pa.array([q for q, _ in files], pa.int32()), pa.array([p for _, p in files], pa.string())], ["q", "path"]
-        )
 
-    return stage
+def stage(writer: Writer, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Stage the rows of a task, and tell its files."""
+    yield pa.RecordBatch.from_pylist([{"q": query, "path": path} for query, path in writer.write(batches).files], STAGED)
+
+
+def staged(rows: DataFrame, targets: list[Target]) -> dict[int, list[str]]:
+    """The files that tasks stage of these rows, by query."""
+    files: dict[int, list[str]] = {target.query: [] for target in targets}
+    for row in rows.mapInArrow(partial(stage, Writer(targets)), "q INT, path STRING").collect():
+        files[row["q"]].append(row["path"])
+    return files

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -32,30 +33,26 @@ def targets_of(spark: SparkSession, lowered: Lowered, facts: Checkpoint, *, foll
     targets = []
     for number, finish in enumerate(lowered.finishes):
         columns, query = tuple(n for n, _ in finish.items), finish.query
-        rest = (columns, places[number], has_op(finish), query.emit.ordered, query.name)
+        target = Target(number, "", "parquet", columns, places[number], has_op(finish), query.emit.ordered, query.name, facts.id)
         match query.sink:
             case FileSink() as sink:
-                target = _file(number, sink, rest, facts.id)
+                target = _into(target, sink)
             case TableSink(name=name):
-                target = Target(number, _table(spark, name, finish), "parquet", *rest, owner=facts.id)
+                target = replace(target, path=_table(spark, name, finish))
             case ConsoleSink() | StreamSink():
-                target = Target(number, join(facts.path, "console", str(number)), "arrow", *rest)
+                target = replace(target, path=join(facts.path, "console", str(number)), format="arrow", owner="")
         _check_ends(target, follow=follow)
         targets.append(target)
     return targets
 
 
-Rest = tuple[tuple[str, ...], tuple[int, ...], bool, bool, str]
-
-
-def _file(number: int, sink: FileSink, rest: Rest, owner: str) -> Target:
-    place = absolute(sink.path)
-    return Target(number, place, sink.format, *rest, owner=owner, single=sink.single, compression=sink.compression)
+def _into(target: Target, sink: FileSink) -> Target:
+    return replace(target, path=absolute(sink.path), format=sink.format, single=sink.single, compression=sink.compression)
 
 
 def _check_ends(target: Target, *, follow: bool) -> None:
     if follow and target.single and (not target.grows or not is_local(target.path)):
-        why = "a parquet file cannot grow" if not target.grows else "a file can grow only on a local disk"
+        why = f"a {target.format} file cannot grow" if not target.grows else "a file can grow only on a local disk"
         raise QueryError(
             f"{target.path!r} would be written when the input ends, and with --follow it never does: {why}",
             hint=f"write '{target.path}/' for a directory that gets files with every batch"
@@ -71,13 +68,12 @@ def check_outputs(script: Script, checkpoint: str | None, *, follow: bool, overw
     facts = Checkpoint("", FORMAT, "", 0, id=(stored or {}).get("id", "new"), adopts=stored is not None and "id" not in stored)
     for query in script.queries:
         if isinstance(query.sink, FileSink) and is_local(query.sink.path):
-            target = _file(0, query.sink, ((), (), False, False, query.name), facts.id)
+            target = _into(Target(0, "", "", (), (), False, False, query.name, facts.id), query.sink)
             _check_ends(target, follow=follow)
             judge(target, facts, overwrite=overwrite, storage=LOCAL)
 
 
 def arrow_schema(target: Target, wide: StructType) -> pa.Schema:
-    """The columns of a target, with their types, out of those of the wide row."""
     fields = [pa.field("_op", pa.string())] if target.op else []
     of = {field.name: field.dataType for field in wide.fields}
     for name, place in zip(target.columns, target.places, strict=True):

@@ -21,7 +21,6 @@ class Consumed:
         self._read: dict[str, int] = {}  # per source: up to which entry of its log
 
     def names(self) -> list[str]:
-        """The names of files that committed batches have read, since the last call."""
         commit = self._last_commit()
         if commit <= self._commit:
             return []

@@ -10,20 +10,22 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from headrace.files.cuts import LINE, TEXT, Reading
-from headrace.files.listing import existing, is_pattern, literal, passed_by
+from headrace.files.listing import is_pattern, literal, passed_by
 from headrace.files.opening import has_scheme, local_path, remote
 from headrace.files.survey import Survey, survey
 from headrace.plan.stream import FileSource
-from headrace.spark.sources.rejects import Reason
-from headrace.spark.sources.rows import Rows
+from headrace.spark.sources.rejects import Reason, Rows
 from headrace.spark.sources.texts import misfits, read_texts, typed
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamReader
 
     from headrace.plan.schema import Field
     from headrace.plan.stream import Stream
     from headrace.stages.lower import Lowered
+
+    Reader = DataFrameReader | DataStreamReader
 
 PATH_BITS = 15  # rows of files written in the same millisecond are kept apart by this much of their path's hash
 ROW_BITS = 48
@@ -35,9 +37,10 @@ NANOSECONDS = "spark.sql.legacy.parquet.nanosAsLong"
 def read_files(spark: SparkSession, stream: Stream, source: FileSource, *, streaming: bool, options: dict[str, str]) -> Rows:
     """The declared columns of every row of a file source, its place, and why it cannot be read."""
     found = Survey(source.format, (), source.headed) if source.spooled else survey(stream, source)
+    reader = spark.readStream.name(stream.name).options(**options) if streaming else spark.read
     if found.format == "parquet":
-        return _parquet(spark, stream, source, found, streaming=streaming, options=options)
-    listed = _load(spark, stream, source, "binaryFile", FILES, streaming=streaming, options=options)
+        return _parquet(spark, stream, source, found, reader)
+    listed = _load(reader, source, "binaryFile", FILES)
     listed = listed if source.spooled else _of_its_own(listed, source.path, "path")
     reading = Reading(stream.schema, found.format, source.delimiter, found.headed)
     elsewhere = has_scheme(source.path) and not source.path.startswith("file:") and remote(source.path) is None
@@ -57,20 +60,15 @@ def settled(lowered: Lowered) -> Lowered:
     return replace(lowered, streams=tuple(map(looked_at, lowered.streams)))
 
 
-def _load(
-    spark: SparkSession, stream: Stream, source: FileSource, kind: str, columns: str, *, streaming: bool, options: dict[str, str]
-) -> DataFrame:
-    reader = (spark.readStream.name(stream.name) if streaming else spark.read).schema(columns)
-    if streaming:
-        for key, value in options.items():
-            reader = reader.option(key, value)
+def _load(reader: Reader, source: FileSource, kind: str, columns: str) -> DataFrame:
+    reader = reader.schema(columns).format(kind)
     local = local_path(source.path)
     if local is None or source.spooled:
-        return reader.format(kind).load(source.path)
+        return reader.load(source.path)
     # Spark takes folders called key=value for columns, and then passes by what lies beside them, or gives up.
     place, name = _place_and_name(os.path.abspath(local))
     reader = reader.option("recursiveFileLookup", "true")
-    return (reader.option("pathGlobFilter", name) if name else reader).format(kind).load(place)
+    return (reader.option("pathGlobFilter", name) if name else reader).load(place)
 
 
 def _place_and_name(path: str) -> tuple[str, str | None]:
@@ -93,7 +91,6 @@ def _place_and_name(path: str) -> tuple[str, str | None]:
 
 
 def _has_folders(path: str) -> bool:
-    """Whether there is more below the files of a path."""
     local = local_path(path)
     if local is None:
         return False
@@ -117,21 +114,13 @@ def place_in_file(path: str, modified: str, row: str) -> tuple[str, str]:
     return f"unix_millis({modified})", f"shiftleft({bits}, {ROW_BITS}) + {row}"
 
 
-def _parquet(
-    spark: SparkSession,
-    stream: Stream,
-    source: FileSource,
-    found: Survey,
-    *,
-    streaming: bool,
-    options: dict[str, str],
-) -> Rows:
+def _parquet(spark: SparkSession, stream: Stream, source: FileSource, found: Survey, reader: Reader) -> Rows:
     nanoseconds = found.nanoseconds
     if nanoseconds:
         spark.conf.set(NANOSECONDS, "true")  # without it Spark refuses the file
     kinds = {f.name: "BIGINT" if f.name.lower() in nanoseconds else f.type for f in stream.schema.fields}
     columns = ", ".join(f"`{name}` {kind}" for name, kind in kinds.items())
-    frame = _load(spark, stream, source, "parquet", columns, streaming=streaming, options=options)
+    frame = _load(reader, source, "parquet", columns)
     if not source.spooled and _has_folders(source.path):  # else each row would have to be looked at for nothing
         frame = _of_its_own(frame, source.path, "_metadata.file_path")
     high, low = place_in_file("_metadata.file_path", "_metadata.file_modification_time", "_metadata.row_index")
@@ -142,21 +131,17 @@ def _parquet(
         F.expr("_metadata.file_path").alias("__file"),
     )
     line = F.col("_low").bitwiseAND(2**ROW_BITS - 1) + 1
-    reasons = [Reason(~F.is_valid_utf8(f"`{name}`"), _no_text(name)) for name in stream.schema.names if name in found.unmarked]
+    reasons = (
+        Reason(~F.is_valid_utf8(f"`{name}`"), f"column {name!r} is STRING, and its bytes are no UTF-8")
+        for name in stream.schema.names
+        if name in found.unmarked
+    )
     return Rows(rows, "rows", tuple(reasons), line=line, file=F.col("__file"))
 
 
-def _no_text(name: str) -> str:
-    return f"column {name!r} is STRING, and its bytes are no UTF-8"
-
-
-def _micros(field: Field) -> F.Column:
-    """Nanoseconds as a time: the microsecond they are in."""
+def _micros(field: Field) -> Column:
     name = f"`{field.name}`"
     micros = f"({name} DIV 1000 - CASE WHEN {name} % 1000 < 0 THEN 1 ELSE 0 END)"
     if field.type == "TIMESTAMP_NTZ":
         return F.expr(f"timestampadd(MICROSECOND, {micros}, TIMESTAMP_NTZ '1970-01-01 00:00:00')")
     return F.expr(f"timestamp_micros({micros})")
-
-
-__all__ = ["existing", "has_scheme", "read_files", "settled"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import glob
-import os
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING
 from headrace.files.following import Follower, Kind
 from headrace.files.headers import layout_of
 from headrace.files.ledger import noted_format
-from headrace.files.listing import HIDDEN, base_of, is_pattern
+from headrace.files.listing import base_of, find
 from headrace.notices import warn
 from headrace.plan.stream import FileSource
 from headrace.spark.sources.consumed import Consumed
@@ -19,9 +17,6 @@ from headrace.spark.sources.spool import Spool
 from headrace.spark.storage.storage import absolute, is_local, join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from headrace.files.identity import Found
     from headrace.files.ledger import Storage
     from headrace.plan.stream import Stream
     from headrace.spark.storage.checkpoint import Checkpoint
@@ -31,27 +26,6 @@ SHARE = 10  # of a core's time, at most one part goes into looking
 FORGET = 32  # chunks, or so many bytes of them, that wait to be deleted
 FORGET_BYTES = 64 << 20
 WATCH_S = 1.0
-
-
-def find(path: str) -> Iterator[Found]:
-    """The files behind a path, now."""
-    path = os.path.abspath(path)
-    if os.path.isdir(path):
-        with os.scandir(path) as entries:
-            for entry in entries:
-                if not entry.name.startswith(HIDDEN):
-                    try:
-                        if entry.is_file():
-                            yield entry.path, entry.stat()
-                    except OSError:
-                        continue  # gone meanwhile
-        return
-    for name in glob.glob(path) if is_pattern(path) else [path]:
-        try:
-            if os.path.isfile(name) and not os.path.basename(name).startswith(HIDDEN):
-                yield name, os.stat(name)
-        except OSError:
-            continue
 
 
 def followed(
@@ -99,7 +73,6 @@ class FileSpool(Spool):
     def __init__(
         self, storage: Storage, folder: str, name: str, path: str, kind: Kind, spark_folder: str, *, follow: bool
     ) -> None:
-        """Go on where the last run has ended."""
         self.path, self.follow = path, follow
         self._consumed = Consumed(storage, spark_folder)
         self._follower = Follower(storage, folder, kind, base_of(path), lambda: find(path), lambda t: warn(t, where=where))
@@ -109,7 +82,6 @@ class FileSpool(Spool):
         super().__init__(folder, name)
 
     def run(self) -> None:
-        """Look again and again."""
         try:
             while not self._stop.is_set():
                 began = time.thread_time()
@@ -124,20 +96,18 @@ class FileSpool(Spool):
     def _forget(self) -> None:
         chunks = self._follower.ledger.chunks
         if len(chunks) >= FORGET or sum(chunks.values()) >= FORGET_BYTES:
-            self._follower.forget(self._consumed.names())
+            self._follower.ledger.forget(self._consumed.names())
 
 
 class Watch(Spool):
     """Files that Spark reads whole, once: whoever changes one is told that this is not seen."""
 
     def __init__(self, folder: str, name: str, path: str, sizes: dict[str, int], why: str) -> None:
-        """Files are as large as they were when they were first seen."""
         self.path, self.sizes, self.why = path, dict(sizes), why
         self._told: set[str] = set()
         super().__init__(folder, name)
 
     def run(self) -> None:
-        """Look once a second."""
         while not self._stop.is_set():
             for path, status in find(self.path):
                 size = self.sizes.setdefault(path, status.st_size)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from headrace.errors import StateError
+from headrace.files.listing import found
 from headrace.notices import warn
 from headrace.spark.storage.checkpoint import files_of
 
@@ -15,34 +15,29 @@ if TYPE_CHECKING:
 
 
 def sizes_of(streams: tuple[Stream, ...]) -> dict[str, int]:
-    """How large the files of these streams are."""
-    out = {}
-    for path in files_of(streams):
-        try:
-            out[path] = os.stat(path).st_size
-        except OSError:
-            continue
-    return out
+    return {path: status.st_size for name in files_of(streams) for path, status in found(name)}
+
+
+def _changed(facts: Checkpoint, now: dict[str, int]) -> list[tuple[str, int, int]]:
+    """Files that have another size now than they had: their path and both."""
+    return [(path, size, now[path]) for path, size in facts.sizes.items() if now.get(path, size) != size]
 
 
 def refuse_changed(facts: Checkpoint, streams: tuple[Stream, ...]) -> None:
     """A run that goes on would miss what was added to files that it has read already. Notes what there is now."""
     now = sizes_of(streams)
-    for path, size in facts.sizes.items():
-        if now.get(path, size) != size:
-            raise StateError(
-                f"{path} had {size} bytes when this run began, and has {now[path]} now: what was added would not be read",
-                hint="name a new checkpoint directory; files that grow are followed with --follow from the start",
-            )
+    for path, size, larger in _changed(facts, now):
+        raise StateError(
+            f"{path} had {size} bytes when this run began, and has {larger} now: what was added would not be read",
+            hint="name a new checkpoint directory; files that grow are followed with --follow from the start",
+        )
     facts.sizes = {**now, **facts.sizes}
 
 
 def tell_changed(facts: Checkpoint, streams: tuple[Stream, ...]) -> None:
     """At the end of a run: whatever grew while it was read was not read to its end."""
-    now = sizes_of(streams)
-    for path, size in facts.sizes.items():
-        if now.get(path, size) != size:
-            warn(
-                f"{path} had {size} bytes when the run began, and {now[path]} when it ended: what was added meanwhile may not be"
-                " in the results. Files that grow are followed with --follow"
-            )
+    for path, size, larger in _changed(facts, sizes_of(streams)):
+        warn(
+            f"{path} had {size} bytes when the run began, and {larger} when it ended: what was added meanwhile may not be"
+            " in the results. Files that grow are followed with --follow"
+        )

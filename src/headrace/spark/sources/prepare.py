@@ -13,16 +13,14 @@ from headrace.plan.stream import FileSource, FrameSource, Stream
 from headrace.plan.time import NO_PROMISE, TABLE_TIME
 from headrace.spark.sources.attempt import attempt, can_fail
 from headrace.spark.sources.files import read_files
-from headrace.spark.sources.now import batch_time, needs_now
 from headrace.spark.sources.orders import file_order, say_unordered
-from headrace.spark.sources.rejects import Reason, Words, bad_column, failed
-from headrace.spark.sources.rows import Rows
+from headrace.spark.sources.rejects import Reason, Rows, Words, bad_column, failed
 from headrace.spark.types import CatalystTypes
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from headrace.program.stage import Stage
+    from headrace.program.stage import AnyStage
 
 MIN_TIME = -62_135_596_800_000_000  # 0001-01-01
 MAX_TIME = 253_402_300_799_999_999  # 9999-12-31
@@ -44,13 +42,13 @@ class Prepared:
     words: Words  # what the numbers in `_bad` mean
 
 
-def parts_of(stream: str, stages: tuple[Stage, ...]) -> list[Part]:
+def parts_of(stream: str, stages: tuple[AnyStage, ...]) -> list[Part]:
     """Where a stream goes: stage by stage, each source of it that reads the stream."""
     return [(s, i) for s, stage in enumerate(stages) for i, source in enumerate(stage.sources) if source.name == stream]
 
 
 def prepare(
-    spark: SparkSession, stream: Stream, stages: tuple[Stage, ...], frame: DataFrame | None, *, streaming: bool,
+    spark: SparkSession, stream: Stream, stages: tuple[AnyStage, ...], frame: DataFrame | None, *, streaming: bool,
     options: dict[str, str],
 ) -> Prepared:  # fmt: skip
     """Read a stream and compute all that its stages need of each row, in the JVM."""
@@ -97,15 +95,7 @@ def prepare(
         of_events = [reason.where(said.isNull()) for reason in of_events]
         ts = F.coalesce(ts, F.lit(0))
     reasons += of_events
-    row = F.to_json(F.struct(*(F.col(f"`{n}`") for n in stream.schema.names)))
-    nothing = F.lit(None)
-    bad = bad_column(
-        reasons,
-        row if rows.text is None else rows.text,
-        nothing.cast("bigint") if rows.line is None else rows.line,
-        nothing.cast("string") if rows.file is None else rows.file,
-    )
-    columns = [ts.alias(TIME), bad.alias("_bad")]
+    columns = [ts.alias(TIME), bad_column(reasons, rows, stream.schema).alias("_bad")]
     columns += [now.alias(NOW)] if by_arrival else []  # a column costs every row some time on its way to Python
     if promise is not None:
         columns.append(F.coalesce(promise, F.lit(NO_PROMISE)).alias(PROMISE))
@@ -120,7 +110,7 @@ def prepare(
     return Prepared(base.select(*columns), rows.places, inputs, Words(tuple(r.text for r in reasons), stream.schema))
 
 
-def _guarded(expr: Expr, parts: list[Part], stages: tuple[Stage, ...]) -> Expr:
+def _guarded(expr: Expr, parts: list[Part], stages: tuple[AnyStage, ...]) -> Expr:
     """An expression that may fail, tried only on the rows that some query uses it for: WHERE guards what stands behind it."""
     uses = []
     for s, source in parts:
@@ -139,16 +129,13 @@ def _unfit(ts: Column) -> Column:
 
 
 def _micros(stream: Stream, clause: str, expr: Expr, value: Column, types: CatalystTypes) -> Column:
-    """A time in microseconds."""
     kind = types(expr, stream.schema)
     if kind.startswith("TIMESTAMP") or kind == "DATE":
         return F.unix_micros(value.cast("timestamp"))
     if kind in ("TINYINT", "SMALLINT", "INT", "BIGINT"):
         return F.try_multiply(value.cast("bigint"), F.lit(stream.timestamp_unit).cast("bigint"))
     raise QueryError(
-        f"{clause} {expr} is a {kind}",
-        where=f"stream {stream.name!r}",
-        hint="give a TIMESTAMP, a DATE or an integer",
+        f"{clause} {expr} is a {kind}", where=f"stream {stream.name!r}", hint="give a TIMESTAMP, a DATE or an integer"
     )
 
 
@@ -173,3 +160,19 @@ def _from_frame(stream: Stream, source: FrameSource, frame: DataFrame) -> Rows:
         return Rows(frame.select(*columns), "arrival")
     places, high, low = order
     return Rows(frame.select(*columns, high.alias("_high"), low.alias("_low")), places)
+
+
+def needs_now(stream: Stream) -> bool:
+    """Whether anything depends on when rows come, not only on what they say."""
+    return not stream.static and (
+        stream.timestamp is None or any(x is not None for x in (stream.idle, stream.ahead, stream.end_after))
+    )
+
+
+def batch_time() -> Column:
+    """The time of a micro-batch in microseconds, which Spark stores with its offsets: a batch that is run again has the same.
+
+    Spark writes the time into the code it generates, as a number, and would compile and warm up that code anew for every batch.
+    It generates none for a sort with a comparison of one's own, so around it the code stays the same.
+    """
+    return F.array_sort(F.array(F.unix_micros(F.current_timestamp())), lambda a, b: F.lit(0))[0]

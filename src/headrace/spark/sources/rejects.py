@@ -1,4 +1,4 @@
-"""Why a row is rejected: told apart in the JVM by a small number, put into words in Python, for those rows alone."""
+"""The rows of a source, and why one is rejected: told apart in the JVM by a number, put into words in Python, for those alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headrace.files.cuts import FILE
 from headrace.files.opening import local_path
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, DataFrame
 
     from headrace.plan.expr import Expr
     from headrace.plan.schema import Schema
@@ -34,8 +34,19 @@ class Reason:
     found: Column | None = None
 
     def where(self, condition: Column) -> Reason:
-        """Only for some rows."""
         return Reason(condition & self.test, self.text, self.found)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The declared columns of a source, and what is known of every row beside them."""
+
+    frame: DataFrame
+    places: str  # how the place of a row is known: rows: in its file; lines: by its block; given; arrival
+    reasons: tuple[Reason, ...] = ()  # to reject a row before anything is computed from it
+    text: Column | None = None  # what the row said; None: it never was text
+    line: Column | None = None
+    file: Column | None = None  # None: not known, or told by a row of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +66,7 @@ def failed(test: Column, what: str, expr: Expr, schema: Schema) -> Reason:
     return Reason(test, f"{what}, with {{values}}", values)
 
 
-def bad_column(reasons: list[Reason], text: Column, line: Column, file: Column) -> Column:
+def bad_column(reasons: list[Reason], rows: Rows, schema: Schema) -> Column:
     """Why a row is rejected, as JSON; NULL for one that is not.
 
     Numbers, not texts: those would make the plan larger, and Spark makes it anew for every batch.
@@ -65,6 +76,9 @@ def bad_column(reasons: list[Reason], text: Column, line: Column, file: Column) 
     number, found = F.when(reasons[0].test, F.lit(0)), F.when(reasons[0].test, _found(reasons[0]))
     for i, reason in enumerate(reasons[1:], 1):
         number, found = number.when(reason.test, F.lit(i)), found.when(reason.test, _found(reason))
+    text = F.to_json(F.struct(*(F.col(f"`{n}`") for n in schema.names))) if rows.text is None else rows.text
+    line = F.lit(None).cast("bigint") if rows.line is None else rows.line
+    file = F.lit(None).cast("string") if rows.file is None else rows.file
     told = F.struct(number.alias("w"), found.alias("f"), line.alias("l"), file.alias("p"), text.alias("t"))
     return F.when(functools.reduce(operator.or_, (r.test for r in reasons)), F.to_json(told))
 
@@ -77,7 +91,6 @@ class Rejects:
     """Puts the rejected rows of a task into words; knows which file it is reading."""
 
     def __init__(self, stream: str, words: Words) -> None:
-        """For one task."""
         self.stream, self.words = stream, words
         self.file: str | None = None
 
@@ -108,7 +121,6 @@ JSON_MISFIT = "{json}"
 
 
 def reason_of(about: dict[str, object], words: Words) -> str:
-    """The reason in words."""
     text, found = words.texts[int(str(about["w"]))], str(about.get("f", ""))
     if text == JSON_MISFIT:
         return _json_reason(_BREAK.sub("", str(about.get("t", ""))), found, words.schema)
@@ -123,7 +135,6 @@ def _shown(value: object) -> str:
 
 
 def _json_reason(text: str, nulls: str, schema: Schema) -> str:
-    """What does not fit in a row of JSON, given which columns Spark could not read."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:

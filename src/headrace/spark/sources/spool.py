@@ -14,12 +14,13 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from headrace.errors import HeadraceError, SourceError
 from headrace.files.headers import layout_of
-from headrace.generate import SCHEMAS, events, parse_options
+from headrace.generate import events, parse_options
 from headrace.plan.stream import FileSource, GenerateSource, HostSource, Source, Stream
 from headrace.spark.failures import Places, explain_failure
 from headrace.spark.storage.storage import join, storage_of
@@ -37,7 +38,6 @@ class Spool:
     """A thread that writes what a source gives to numbered files."""
 
     def __init__(self, folder: str, name: str) -> None:
-        """Into this folder."""
         self.folder, self.name = folder, name
         self.error: Exception | None = None
         self._stop = threading.Event()
@@ -61,17 +61,14 @@ class Spool:
         return max(numbers, default=-1) + 1
 
     def publish(self, data: bytes, number: int, ending: str) -> None:
-        """Let a file be seen, whole."""
         self.storage.add(join(self.folder, f"{number:012d}.{ending}"), data)
 
     def wait(self) -> None:
-        """Until the source has ended."""
         self._thread.join()
         if self.error is not None:
             raise self.error
 
     def stop(self) -> None:
-        """End soon."""
         self._stop.set()
         self._thread.join(5)
 
@@ -80,12 +77,10 @@ class SocketSpool(Spool):
     """Lines from a socket. When the other side goes away, what came is kept; with `follow` it is tried again."""
 
     def __init__(self, folder: str, stream: Stream, source: HostSource, *, follow: bool) -> None:
-        """Connect and read."""
         self.source, self.follow, self.schema = source, follow, stream.schema
         super().__init__(folder, stream.rows_of)
 
     def run(self) -> None:
-        """Read until the other side closes."""
         while not self._stop.is_set():
             try:
                 connection = socket.create_connection((self.source.host, self.source.port), timeout=5)
@@ -119,7 +114,6 @@ class SocketSpool(Spool):
         self._write(rest + b"\n" if rest and not rest.endswith(b"\n") else rest)
 
     def _write(self, data: bytes) -> bytes:
-        """Publish the whole lines; give back the unfinished one."""
         lines, newline, rest = data.rpartition(b"\n")
         if not newline:
             return data
@@ -137,32 +131,23 @@ class GeneratorSpool(Spool):
     """Generated events: all of them at once, or at their own rate with `follow`."""
 
     def __init__(self, folder: str, stream: Stream, source: GenerateSource, *, follow: bool) -> None:
-        """Generate."""
         self.source, self.follow = source, follow
         super().__init__(folder, stream.rows_of)
 
     def run(self) -> None:
-        """Write files until the rows are all there."""
         options = parse_options(self.source.kind, self.source.options)
         total = None if self.follow else options.rows
         at_once = max(1, min(FILE_ROWS, int(options.row_rate))) if self.follow else FILE_ROWS
-        sizes = [n for n in self.storage.names(self.folder) if n[0].isdigit()]
-        number = len(sizes)
+        number = self.next_number()
         first = number * at_once
         while not self._stop.is_set() and (total is None or first < total):
             count = at_once if total is None else min(at_once, total - first)
             file = io.BytesIO()
-            pq.write_table(_table(self.source.kind, options, first, count), file)
+            pq.write_table(pa.Table.from_batches([events(self.source.kind, options, first, count)]), file)
             self.publish(file.getvalue(), number, "parquet")
             first, number = first + count, number + 1
             if self.follow:
                 self._stop.wait(count / options.row_rate)
-
-
-def _table(kind: str, options, first: int, count: int):  # type: ignore[no-untyped-def]
-    import pyarrow as pa
-
-    return pa.Table.from_batches([events(kind, options, first, count)])
 
 
 def spooled(lowered: Lowered, facts: Checkpoint, storage: Storage, *, follow: bool) -> tuple[Lowered, list[Spool]]:
@@ -189,6 +174,3 @@ def spooled(lowered: Lowered, facts: Checkpoint, storage: Storage, *, follow: bo
                 sources[stream.rows_of] = stream.source
     streams = tuple(replace(s, source=sources[s.rows_of]) for s in lowered.streams)
     return replace(lowered, streams=streams), spools
-
-
-__all__ = ["SCHEMAS", "Spool", "spooled"]

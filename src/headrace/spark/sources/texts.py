@@ -5,6 +5,7 @@ Spark's own readers decide by the first file what the columns of all are, do not
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -29,19 +30,16 @@ def read_texts(listed: DataFrame, reading: Reading, place: tuple[str, str], *, c
         "path", F.expr(place[0]).alias("high"), F.expr(place[1]).alias("low"), *(["content"] if content else [])
     )
     texts = ", ".join(f"`{name}` STRING" for name in (*reading.columns, TEXT, WHY))
-    return files.mapInArrow(_reader(reading), f"{texts}, {LINE} BIGINT, _high BIGINT, {LOW} BIGINT")
+    return files.mapInArrow(partial(_read_all, reading), f"{texts}, {LINE} BIGINT, _high BIGINT, {LOW} BIGINT")
 
 
-def _reader(reading: Reading):  # type: ignore[no-untyped-def]
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from headrace.files.reading import read_file  # machine code, which only workers need
+def _read_all(reading: Reading, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    from headrace.files.reading import read_file  # machine code, which only workers need
 
-        for batch in batches:
-            for file in batch.to_pylist():
-                yield from read_file(reading, file["path"], file["high"], file["low"], file.get("content"))
-        settle()
-
-    return read
+    for batch in batches:
+        for file in batch.to_pylist():
+            yield from read_file(reading, file["path"], file["high"], file["low"], file.get("content"))
+    settle()
 
 
 def typed(frame: DataFrame, reading: Reading) -> DataFrame:
@@ -97,7 +95,6 @@ def misfits(reading: Reading) -> list[Reason]:
 
 
 def _unread(text: str, name: str, reading: Reading) -> Reason:
-    """A text that is none of the type of its column."""
     kind = reading.schema.field(name).type
     missing = F.col(text).isNotNull() & F.col(f"`{name}`").isNull()
     return Reason(missing, f"column {name!r} is {kind}, and here is {{}}", F.col(text))

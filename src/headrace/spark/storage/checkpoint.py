@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.errors import StateError
+from headrace.files.listing import existing
 from headrace.plan.stream import FileSource
-from headrace.spark.sources.files import existing
 from headrace.spark.storage.lock import NAME, refuse_other_things
 from headrace.spark.storage.storage import LOCAL, Storage, join, read_facts, write_facts
 from headrace.state.codec import FORMAT, fingerprint
@@ -54,7 +54,6 @@ def identity(lowered: Lowered) -> str:
 
 
 def files_of(streams: tuple[Stream, ...]) -> tuple[str, ...]:
-    """The files that the sources hold now."""
     found: list[str] = []
     for stream in streams:
         if isinstance(stream.source, FileSource):

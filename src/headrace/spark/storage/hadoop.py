@@ -21,36 +21,24 @@ class HadoopStorage:
     """Any file system of Spark, seen from the driver."""
 
     def __init__(self, spark: SparkSession) -> None:
-        """With the settings of a session, which say how to reach it."""
         self._jvm: Any = spark.sparkContext._jvm
-        self._conf: Any = spark._jsparkSession.sessionState().newHadoopConf()  # type: ignore[attr-defined]
+        self._conf: Any = spark._jsparkSession.sessionState().newHadoopConf()
 
     def _at(self, path: str) -> tuple[Any, Any]:
         place = self._jvm.org.apache.hadoop.fs.Path(path)
         return place.getFileSystem(self._conf), place
 
-    def _statuses(self, folder: str) -> list[Any]:
-        system, place = self._at(folder)
-        return list(system.listStatus(place)) if system.exists(place) else []
-
     def names(self, folder: str) -> list[str]:
-        """As `Storage.names`."""
-        return sorted(status.getPath().getName() for status in self._statuses(folder))
+        system, place = self._at(folder)
+        return sorted(status.getPath().getName() for status in system.listStatus(place)) if system.exists(place) else []
 
     def exists(self, path: str) -> bool:
-        """As `Storage.exists`."""
         system, place = self._at(path)
         return bool(system.exists(place))
 
     def is_folder(self, path: str) -> bool:
-        """As `Storage.is_folder`."""
         system, place = self._at(path)
         return bool(system.exists(place) and system.getFileStatus(place).isDirectory())
-
-    def size(self, path: str) -> int | None:
-        """As `Storage.size`."""
-        system, place = self._at(path)
-        return int(system.getFileStatus(place).getLen()) if system.exists(place) else None
 
     def read(self, path: str) -> bytes | None:
         """As `Storage.read`: of the two copies, the first that is whole."""
@@ -61,7 +49,6 @@ class HadoopStorage:
         return None
 
     def whole(self, path: str) -> bytes | None:
-        """As `Storage.whole`."""
         system, place = self._at(path)
         if not system.exists(place):
             return None
@@ -96,21 +83,17 @@ class HadoopStorage:
             stream.close()
 
     def make(self, folder: str) -> None:
-        """As `Storage.make`."""
         system, place = self._at(folder)
         system.mkdirs(place)
 
     def delete(self, path: str) -> None:
-        """As `Storage.delete`."""
         system, place = self._at(path)
         system.delete(place, True)
 
     def fetch(self, path: str, here: str) -> None:
-        """As `Storage.fetch`."""
         system, place = self._at(path)
         system.copyToLocalFile(False, place, self._jvm.org.apache.hadoop.fs.Path(f"file:{here}"), True)
 
     def send(self, here: str, path: str) -> None:
-        """As `Storage.send`."""
         system, place = self._at(path)
         system.copyFromLocalFile(False, True, self._jvm.org.apache.hadoop.fs.Path(f"file:{here}"), place)

@@ -44,7 +44,6 @@ class Lock:
 
     @property
     def place(self) -> str:
-        """Where the lock lies."""
         return join(self.path, LOCK)
 
     def _facts(self) -> dict[str, Any]:
@@ -86,7 +85,6 @@ class Lock:
         return (read_facts(self._storage, self.place) or {}).get("token") == self.token
 
     def release(self) -> None:
-        """Let others work on the checkpoint."""
         if self._released.is_set():
             return
         self._released.set()
@@ -110,8 +108,7 @@ def refuse_other_things(storage: Storage, path: str) -> None:
     # A kill may have left half-written facts of ours, or a lock.
     if NAME not in names and any(not name.lstrip(".").startswith((NAME, LOCK)) for name in names):
         raise StateError(
-            f"{path!r} is not empty and not a checkpoint of Headrace",
-            hint="name an empty or a new directory with --checkpoint",
+            f"{path!r} is not empty and not a checkpoint of Headrace", hint="name an empty or a new directory with --checkpoint"
         )
 
 
@@ -123,11 +120,10 @@ def lock_early(checkpoint: str | None) -> Lock | None:
 def holds(storage: Storage, path: str, token: str) -> bool:
     """Whether the run with this token has the right to a checkpoint."""
     holder = _parsed((storage.read(join(path, LOCK)) or b"").decode())
-    return holder.get("token", token) == token  # with nobody's name on it, nobody has taken it over
+    return bool(holder.get("token", token) == token)  # with nobody's name on it, nobody has taken it over
 
 
 def holder_of(storage: Storage, path: str) -> dict[str, Any] | None:
-    """Who is working on a checkpoint now, if anybody is."""
     place = join(path, LOCK)
     if not is_local(path):
         holder = read_facts(storage, place)

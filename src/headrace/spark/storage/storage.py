@@ -15,17 +15,16 @@ import uuid
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote, urlsplit
 
+from headrace.files import ledger
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 
 
-class Storage(Protocol):
+class Storage(ledger.Storage, Protocol):
     """A file system. Paths are whole: those of the local one plain, those of others with their scheme."""
-
-    def names(self, folder: str) -> list[str]:
-        """What lies in a folder, in order; nothing if there is none."""
 
     def exists(self, path: str) -> bool:
         """Whether there is a file or a folder."""
@@ -33,29 +32,11 @@ class Storage(Protocol):
     def is_folder(self, path: str) -> bool:
         """Whether there is a folder."""
 
-    def size(self, path: str) -> int | None:
-        """How many bytes a file has; None if there is none."""
-
-    def read(self, path: str) -> bytes | None:
-        """A small file as it was last written; None if there is none."""
-
     def whole(self, path: str) -> bytes | None:
         """A file that was written once, by anybody; None if there is none."""
 
-    def write(self, path: str, data: bytes) -> None:
-        """Put a small text in the place of what was there. It must end in the only line break it has.
-
-        Whatever kills the writer, `read` gives the old text or the new one.
-        """
-
-    def add(self, path: str, data: bytes) -> None:
-        """Write a file under a new name. Who lists its folder sees all of it or nothing."""
-
     def make(self, folder: str) -> None:
         """Make a folder, and those above it."""
-
-    def delete(self, path: str) -> None:
-        """Remove a file, or a folder with all that is in it; nothing happens if it is not there."""
 
     def fetch(self, path: str, here: str) -> None:
         """Copy a file to a local path."""
@@ -75,7 +56,6 @@ def scheme_of(path: str) -> str | None:
 
 
 def is_local(path: str) -> bool:
-    """Whether a path is one of this machine."""
     return scheme_of(path) in (None, "file")
 
 
@@ -105,42 +85,25 @@ class LocalStorage:
     """The file system of this machine, by its own calls: quick, and a rename is all or nothing."""
 
     def names(self, folder: str) -> list[str]:
-        """As `Storage.names`."""
         try:
             return sorted(os.listdir(folder))
         except FileNotFoundError:
             return []
 
     def exists(self, path: str) -> bool:
-        """As `Storage.exists`."""
         return os.path.lexists(path)
 
     def is_folder(self, path: str) -> bool:
-        """As `Storage.is_folder`."""
         return os.path.isdir(path)
 
-    def size(self, path: str) -> int | None:
-        """As `Storage.size`."""
-        try:
-            return os.stat(path).st_size
-        except FileNotFoundError:
-            return None
-
     def read(self, path: str) -> bytes | None:
-        """As `Storage.read`."""
         try:
             with open(path, "rb") as file:
                 return file.read()
         except FileNotFoundError:
             return None
 
-    def whole(self, path: str) -> bytes | None:
-        """As `Storage.whole`."""
-        return self.read(path)
-
-    def write(self, path: str, data: bytes) -> None:
-        """As `Storage.write`."""
-        self.add(path, data)
+    whole = read
 
     def add(self, path: str, data: bytes) -> None:
         """As `Storage.add`: aside under a hidden name, on the disk, then into its place."""
@@ -158,12 +121,12 @@ class LocalStorage:
                 os.remove(hidden)
             raise
 
+    write = add
+
     def make(self, folder: str) -> None:
-        """As `Storage.make`."""
         os.makedirs(folder, exist_ok=True)
 
     def delete(self, path: str) -> None:
-        """As `Storage.delete`."""
         try:
             if os.path.isdir(path) and not os.path.islink(path):
                 shutil.rmtree(path)
@@ -173,11 +136,9 @@ class LocalStorage:
             pass
 
     def fetch(self, path: str, here: str) -> None:
-        """As `Storage.fetch`."""
         shutil.copyfile(path, here)
 
     def send(self, here: str, path: str) -> None:
-        """As `Storage.send`."""
         shutil.copyfile(here, path)
 
 
@@ -195,7 +156,6 @@ def storage_of(path: str, spark: SparkSession | None = None) -> Storage:
 
 
 def read_facts(storage: Storage, path: str) -> dict[str, Any] | None:
-    """A small JSON object; None if there is none."""
     text = storage.read(path)
     return None if text is None else json.loads(text)
 

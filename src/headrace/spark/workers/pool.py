@@ -91,7 +91,6 @@ class Pool:
                     self.end(self.processes[descriptor])
 
     def accept(self) -> None:
-        """Spark wants one more process."""
         sock, _ = self.listen.accept()
         try:
             process = self._fork(sock)
@@ -137,12 +136,9 @@ class Pool:
 
     def begin(self, connection: Connection) -> None:
         """A task begins on an idle connection, or Spark has closed it."""
-        try:
-            start = connection.sock.recv(PEEK, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-        except BlockingIOError:
+        start = _heard(connection.sock, PEEK, socket.MSG_PEEK)
+        if start is None:
             return  # it has the number of one that was ready, and is gone
-        except OSError:
-            start = b""
         process = self._choose(task_of(start), connection) if start else None
         if process is None:
             self._give_up(connection)
@@ -178,12 +174,9 @@ class Pool:
 
     def end(self, process: Process) -> None:
         """A process has done its task, or has died."""
-        try:
-            said = process.link.recv(1, socket.MSG_DONTWAIT)
-        except BlockingIOError:
+        said = _heard(process.link, 1)
+        if said is None:
             return
-        except OSError:
-            said = b""
         connection, process.serves = process.serves, None
         if said and connection is not None:
             _bind(connection, process if said == BOUND else None)
@@ -226,7 +219,6 @@ class Pool:
             self._dismiss(process)
 
     def _forget(self, connection: Connection) -> None:
-        """Look no more whether it has a task."""
         self.poller.unregister(connection.sock)
         del self.connections[connection.sock.fileno()]
 
@@ -251,6 +243,16 @@ def _bind(connection: Connection, process: Process | None) -> None:
     connection.bound = process
     if process is not None:
         process.bound = connection
+
+
+def _heard(sock: socket.socket, most: int, flags: int = 0) -> bytes | None:
+    """What is there now; empty where the other end is gone, None where it has said nothing."""
+    try:
+        return sock.recv(most, flags | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""
 
 
 def _shut(sock: socket.socket) -> None:
@@ -303,7 +305,6 @@ def _live(link: socket.socket, reuse: bool, fixed: bool) -> NoReturn:
 
 
 def _wait_for_end(sock: socket.socket) -> None:
-    """Spark reads why a task has failed, then closes."""
     with suppress(OSError):
         while sock.recv(1024):
             pass

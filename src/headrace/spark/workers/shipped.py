@@ -51,7 +51,6 @@ def require_workers(spark: SparkSession) -> None:
 
 
 def complain(found: dict[str, str | None], ours: str | None) -> None:
-    """Say what is missing, if anything is."""
     missing = [name for name in PACKAGES if name not in found]
     if missing:
         raise SetupError(f"Spark's Python workers cannot import {', '.join(missing)}", hint=SHIP)

@@ -8,7 +8,6 @@ import sys
 
 
 def main() -> None:
-    """Be the Python that Spark asked for."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     zygote = socket.socket(socket.AF_UNIX)
     try:

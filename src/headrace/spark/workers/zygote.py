@@ -89,7 +89,6 @@ class Zygote:
         self.children[pid] = connection
 
     def _reap(self) -> None:
-        """Tell who waits how a process has ended."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -121,18 +120,14 @@ def _receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
 
 
 def _become(asked: dict[str, Any], streams: list[int]) -> NoReturn:
-    """Be the process that was asked for."""
     code = 1
     try:
         for number, descriptor in enumerate(streams):
             os.dup2(descriptor, number)
             os.close(descriptor)
-        for number, action in (
-            (signal.SIGCHLD, signal.SIG_DFL),
-            (signal.SIGTERM, signal.SIG_DFL),
-            (signal.SIGINT, signal.SIG_IGN),
-        ):
-            signal.signal(number, action)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         _call_itself(sys.executable, *asked["arguments"])
         os.chdir(asked["directory"])
         os.environ.clear()
@@ -175,7 +170,6 @@ def _run(arguments: list[str]) -> int:
 
 
 def main(path: str) -> None:
-    """Serve at this path."""
     server = listen_at(path)
     load()
     Zygote(server).serve()

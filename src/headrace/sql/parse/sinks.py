@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.plan.query import ConsoleSink, Emit, FileSink, StreamSink, TableSink, Using
-from headrace.plan.sinks import ENDINGS
+from headrace.plan.sinks import FORMATS, alternatives
 from headrace.sql.parse.syntax import EmitClause, IntoClause
 
 if TYPE_CHECKING:
@@ -77,17 +77,12 @@ def _file(cursor: Cursor) -> FileSink:
     path = cursor.string("a path in quotes")
     kind, span = None, path.span
     if cursor.accept(","):
-        written = cursor.string("a format in quotes: 'parquet', 'csv' or 'json'")
+        written = cursor.string(f"a format in quotes: {alternatives(map(repr, FORMATS))}")
         kind, span = written.text.lower(), written.span
     with cursor.text.at(span):
         sink = FileSink.of(path.text, kind)
     cursor.expect(")")
     return sink
-
-
-def file_format(path: str, default: str) -> str:
-    """The format that the ending of a path names."""
-    return next((kind for ending, kind in ENDINGS.items() if path.lower().endswith(ending)), default)
 
 
 def ends(cursor: Cursor, prefix: IntoClause | None, *, nested: bool) -> tuple[EmitClause | None, IntoClause | None]:

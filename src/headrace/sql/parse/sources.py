@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import unknown
 from headrace.plan.schema import Schema
+from headrace.plan.sinks import ENDINGS
 from headrace.plan.stream import FileSource, FrameSource, GenerateSource, HostSource
 from headrace.sql.errors import Span
 from headrace.sql.parse.durations import whole_number
-from headrace.sql.parse.sinks import file_format
 from headrace.sql.parse.syntax import Name
 from headrace.sql.parse.tokens import STRINGS, span, words
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from headrace.plan.stream import Source
     from headrace.sql.parse.tokens import Cursor
 
@@ -32,17 +34,9 @@ def generated_schemas() -> dict[str, Schema]:
 def source(cursor: Cursor) -> tuple[Source, Span]:
     """Read what stands after SOURCE."""
     start = cursor.index
-    kind = cursor.expect("FILE", "HOST", "GENERATE", "DATAFRAME")
+    kind = cursor.expect(*SOURCES)
     cursor.expect("(")
-    match kind:
-        case "FILE":
-            found: Source = _file(cursor)
-        case "HOST":
-            found = _host(cursor)
-        case "GENERATE":
-            found = _generate(cursor)
-        case _:
-            found = FrameSource(cursor.name("the name of a DataFrame").text)
+    found = SOURCES[kind](cursor)
     cursor.expect(")", what="',' or ')'")
     return found, cursor.since(start)
 
@@ -52,7 +46,8 @@ def _file(cursor: Cursor) -> FileSource:
     kind, delimiter = _format(cursor, FORMATS)
     if kind is None and delimiter is not None:
         kind = "csv"
-    return FileSource(path, kind or file_format(path, default="auto"), delimiter or ("\t" if path.endswith(".tsv") else ","))
+    named = next((kind for ending, kind in ENDINGS.items() if path.lower().endswith(ending) and kind in FORMATS), "auto")
+    return FileSource(path, kind or named, delimiter or ("\t" if path.endswith(".tsv") else ","))
 
 
 def _host(cursor: Cursor) -> HostSource:
@@ -102,6 +97,13 @@ def _generate(cursor: Cursor) -> GenerateSource:
             raise cursor.text.error(f"the option {name.text} is there twice", name.span)
         options.append((name.text.lower(), _value(cursor)))
     return GenerateSource(kind.text.lower(), tuple(options))
+
+
+def _frame(cursor: Cursor) -> FrameSource:
+    return FrameSource(cursor.name("the name of a DataFrame").text)
+
+
+SOURCES: dict[str, Callable[[Cursor], Source]] = {"FILE": _file, "HOST": _host, "GENERATE": _generate, "DATAFRAME": _frame}
 
 
 def _at_string(cursor: Cursor) -> bool:
