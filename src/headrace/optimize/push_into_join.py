@@ -12,7 +12,6 @@ from headrace.plan.joins import Join, JoinKind
 from headrace.plan.nodes import Filter, Node
 from headrace.plan.schema import Schema
 from headrace.plan.types import NUMERIC, base_type
-from headrace.plan.windows import RowsWindow
 
 COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 
@@ -55,7 +54,7 @@ def _push(node: Node) -> Node:
     for part in _conjuncts(node.predicate.tree):
         condition = Expr.of(part)
         side = _side(condition, join)
-        if side is not None and not isinstance(join.windows[side], RowsWindow) and _never_fails(part, node.schema):
+        if side is not None and not join.windows[side].counts_rows and _never_fails(part, node.schema):
             pushed[side].append(condition)
         else:
             stays.append(condition)

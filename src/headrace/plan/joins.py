@@ -87,10 +87,10 @@ class Join:
     @property
     def counts(self) -> bool:
         """Whether some window counts the rows of a whole side, so that all of them must meet."""
-        return any(isinstance(w, RowsWindow) and not w.partition_by for w in self.windows)
+        return any(w.last_rows is not None for w in self.windows)
 
     def _check_partitions(self, side: int, node: Node, window: Window) -> None:
-        if not isinstance(window, RowsWindow) or not window.partition_by:
+        if not window.partition_by:
             return
         own = {pair[side] for pair in self.on}
         for expr in window.partition_by:

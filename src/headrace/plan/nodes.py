@@ -11,27 +11,14 @@ from headrace.plan.joins import Join, join_bound
 from headrace.plan.patterns import Pattern
 from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import Bound, Stream
-from headrace.plan.time import format_duration, format_instant
+from headrace.plan.time import format_duration
+from headrace.plan.triggers import EveryTime, Trigger
 from headrace.plan.windows import (
-    DeltaWindow,
-    EveryField,
-    EveryInstant,
-    EveryRows,
-    EveryTime,
-    FieldWindow,
     LookedAt,
     RangeWindow,
-    RowsWindow,
-    SessionWindow,
-    SpanWindow,
-    Trigger,
-    UnboundedWindow,
-    UntilWindow,
     Window,
 )
 
-# The window that a report is about: (window_start, window_end].
-BOUNDS = (Field("window_start", "TIMESTAMP"), Field("window_end", "TIMESTAMP"))
 # A late row is the row and its event time; a rejected one is its text, why, and where it stood.
 LATE_EXTRA = (Field("_time", "TIMESTAMP"),)
 REJECTED = Schema((*(Field(name, "STRING") for name in ("row", "reason", "source", "position", "file")), Field("line", "BIGINT")))
@@ -171,9 +158,8 @@ class WindowAggregate:
         for expr in (*self.keys, *((self.where,) if self.where else ())):
             expr.check(columns)
         results = tuple(_result(call, columns) for call in self.aggregates)
-        if isinstance(self.window, RowsWindow):
-            for expr in self.window.partition_by:
-                expr.check(columns)
+        for expr in self.window.exprs:
+            expr.check(columns)
         object.__setattr__(self, "schema", Schema(columns.fields + results))
 
     def __str__(self) -> str:
@@ -216,12 +202,7 @@ class WindowReport:
         keys = tuple(Field(name, _type(expr, columns)) for name, expr in self.keys)
         calls = (*self.aggregates, *(call for _, calls in self.beside for call in calls))
         results = tuple(_result(call, columns) for call in calls)
-        object.__setattr__(self, "schema", Schema(keys + self.bounds + results))
-
-    @property
-    def bounds(self) -> tuple[Field, ...]:
-        """The columns that say which window it was."""
-        return bounds_of(self.window)
+        object.__setattr__(self, "schema", Schema(keys + self.window.bounds + results))
 
     def __str__(self) -> str:
         """One line for explain."""
@@ -233,29 +214,9 @@ class WindowReport:
         return f"WindowReport {self.window} {self.trigger}{changed}{where}{by}: {calls}{more}"
 
 
-def bounds_of(window: LookedAt) -> tuple[Field, ...]:
-    """The columns that say which window it was: one that is not measured in time has an end only."""
-    return BOUNDS[1:] if isinstance(window, RowsWindow | FieldWindow | UnboundedWindow) else BOUNDS
-
-
 def policy_exprs(node: WindowReport) -> tuple[Expr, ...]:
     """What of the rows decides when the window is looked at, and what is in it."""
-    found: list[Expr] = []
-    match node.window:
-        case RowsWindow(partition_by=by):
-            found += by
-        case FieldWindow(on=on):
-            found.append(on)
-        case DeltaWindow(expr=expr):
-            found.append(expr)
-    match node.trigger:
-        case EveryRows(partition_by=by):
-            found += by
-        case EveryInstant(partition_by=by, batch=batch):
-            found += (*by, *(() if batch is None else (batch,)))
-        case EveryField(on=on):
-            found.append(on)
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys((*node.window.exprs, *node.trigger.exprs)))
 
 
 Node = Scan | Late | Rejected | Filter | Project | Merge | Join | Pattern | WindowAggregate | WindowReport
@@ -333,7 +294,7 @@ def retracts(node: Node) -> bool:
         case Merge(inputs=inputs):
             return any(map(retracts, inputs))
         case Join():
-            moving = any(isinstance(w, RowsWindow) for w in node.windows)
+            moving = any(w.counts_rows for w in node.windows)
             return moving or any(node.kind.preserved) or any(map(retracts, children(node)))
         case Pattern():
             streams = base_streams(node)
@@ -382,29 +343,9 @@ def state_bound(node: Node) -> str:
         case Join():
             streams = base_streams(node)
             return join_bound(node, _slack(streams), any(s.delay is Bound.UNBOUNDED for s in streams))
-        case WindowAggregate(window=window) | WindowReport(window=window):
+        case WindowAggregate() | WindowReport():
             streams = base_streams(node)
-            stream, delays = streams[0], [s.delay for s in streams]
-            slack = _slack(streams)
-            match window:
-                case _ if Bound.UNBOUNDED in delays:
-                    return "all rows of the stream, because DELAY is UNBOUNDED"
-                case RangeWindow():
-                    return f"rows of ({format_duration(window.reach)} + {slack}) at the rate of the stream"
-                case RowsWindow(rows=rows, partition_by=by):
-                    per = "per partition" if by else "in all"
-                    keep = f", until silent for {format_duration(stream.keep)}" if stream.keep else ""
-                    return f"{rows} rows {per}{keep}, and rows of {slack}"
-                case UnboundedWindow():
-                    keep = f", until silent for {format_duration(stream.keep)}" if stream.keep else ""
-                    return f"a fixed amount per key{keep}, and rows of {slack}"
-                case UntilWindow(stop=stop):
-                    return f"all rows up to {format_instant(stop)}, until then"
-                case SpanWindow():
-                    return f"a fixed amount per key, and rows of {slack}"
-                case FieldWindow(size=reach, on=on):
-                    return f"rows of the last {reach} of {on}, and of {slack}"
-                case SessionWindow(gap=gap):
-                    return f"a fixed amount per key, until silent for {format_duration(gap)}, and rows of {slack}"
-                case DeltaWindow():
-                    return f"a fixed amount per key, and rows of {slack}"
+            if any(s.delay is Bound.UNBOUNDED for s in streams):
+                return "all rows of the stream, because DELAY is UNBOUNDED"
+            keep = streams[0].keep
+            return node.window.bound(_slack(streams), f", until silent for {format_duration(keep)}" if keep else "")

@@ -48,6 +48,7 @@ class Ability(Enum):
     JOIN = "joins of windows"
     RECOGNIZE = "MATCH_RECOGNIZE"
     PATTERN = "EVENT SEQ(..)"
+    OURS = "such windows, which no other engine has"
 
 
 EVERYTHING = frozenset(Ability)

@@ -28,7 +28,7 @@ from headrace.stages.slices import share_slices
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headrace.plan.windows import DeltaWindow, LookedAt, SessionWindow
+    from headrace.plan.windows import LookedAt
     from headrace.program.outputs import Output
     from headrace.program.stage import Route, Source, StepProgram
     from headrace.program.windows import Report
@@ -98,7 +98,7 @@ class StageBuilder:
         base = self.group(keys)
         return _index(self.tables, Table(TableRole.LIFE, self.tables[base].inputs, base=base))
 
-    def segments(self, keys: tuple[Exprs, ...], window: SessionWindow | DeltaWindow, columns: dict[str, Exprs]) -> int:
+    def segments(self, keys: tuple[Exprs, ...], window: LookedAt, columns: dict[str, Exprs]) -> int:
         """The numbering of the windows of keys that end by what comes; `columns` are those that DELTA compares."""
         base = self.group(keys)
         vectors = tuple((name, self._vector(VectorKind.BITS, self.input(e), ())) for name, e in columns.items())

@@ -27,7 +27,8 @@ from headrace.plan.nodes import (
 from headrace.plan.patterns import Pattern
 from headrace.plan.query import Emit, Using
 from headrace.plan.time import format_duration
-from headrace.plan.windows import EveryTime, RangeWindow, RowsWindow, UnboundedWindow
+from headrace.plan.triggers import EveryTime
+from headrace.plan.windows import RangeWindow
 from headrace.program.aggregates import Tally
 from headrace.program.joins import JoinProgram
 from headrace.program.patterns import PatternProgram
@@ -206,7 +207,7 @@ def _why_one_bucket(queries: list[Query]) -> str:
     for query in queries:
         chain = window_chain(split_top(optimize(query.node)[0])[1])
         for node in chain:
-            if isinstance(node.window, RowsWindow) and not node.window.partition_by:
+            if node.window.last_rows is not None:
                 return f"{node.window} of {query.name} counts the rows of the whole stream"
             if not node.keys:
                 return f"{node.window} of {query.name} has no GROUP BY"
@@ -327,7 +328,7 @@ def _reservoir(stage: WindowStage) -> list[str]:
     """The places at which rows enter and leave windows. Windows aligned at one of them share the iterator that stands there."""
     lines = []
     moving = [stage.program.windows[i] for i in sorted(stage.program.moving)]
-    heads = [str(p.window) for p in moving if not (isinstance(p.window, RangeWindow) and p.window.lag)]
+    heads = [str(p.window) for p in moving if not p.window.lag]
     if heads:
         lines.append(f"now: rows enter {', '.join(heads)}")
     offsets = stage.program.edges
@@ -340,14 +341,9 @@ def _reservoir(stage: WindowStage) -> list[str]:
         lines.append(f"{when}: rows {', '.join(enter + leave) or 'let go of their keys'}")
     places = len(offsets)
     for program in stage.program.windows:
-        match program.window:
-            case RowsWindow(rows=rows) if program.partitions is None:
-                places += 1
-                lines.append(f"{_count(rows, 'row')} ago: rows leave {program.window}")
-            case RowsWindow(rows=rows):
-                lines.append(f"a ring of {_count(rows, 'row')} per key, apart from the reservoir: rows leave {program.window}")
-            case UnboundedWindow():
-                lines.append(f"no edge: rows never leave {program.window}")
+        places += program.window.last_rows is not None
+        if program.window.leaves is not None:
+            lines.append(f"{program.window.leaves} {program.window}")
     where = "rows stay in chunks until the last has passed" if stage.program.stores_rows else "rows go once they are final"
     return [*lines, f"{_count(places, 'iterator')}; {where}"]
 

@@ -29,18 +29,10 @@ from headrace.plan.patterns import Pattern
 from headrace.plan.query import Emit, Query, Script
 from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import StageSource, Stream
+from headrace.plan.triggers import EveryTime
 from headrace.plan.windows import (
-    SEGMENTS,
-    DeltaWindow,
-    EveryField,
-    EveryInstant,
-    EveryTime,
-    FieldWindow,
     RangeWindow,
-    RowsWindow,
-    SessionWindow,
     UnboundedWindow,
-    Window,
 )
 from headrace.program.outputs import Output
 from headrace.program.stage import Disorder, Source, Stage
@@ -53,7 +45,7 @@ from headrace.stages.kept import Kept
 from headrace.stages.late import LATE, lower_late
 from headrace.stages.meaning import meaning
 from headrace.stages.patterns import lower_pattern
-from headrace.stages.routes import counts_rows, partition_of, routes_of, sorted_route, unique_of
+from headrace.stages.routes import beyond, partition_of, routes_of, sorted_route, unique_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -176,7 +168,7 @@ class _Lowering:
         flat = flatten(chain[0].input)
         # Rows outside WHERE count for ROWS, and end the silence of a key for KEEP, so they are wanted too; what a filter below
         # the window drops is not.
-        all_count = any(isinstance(n.window, RowsWindow) or (_keeps_keys(n.window) and _forgets(flat)) for n in chain)
+        all_count = any(n.window.counts_rows or (n.window.keeps_keys and _forgets(flat)) for n in chain)
         counted = flat.predicates if all_count else None
         peers = any(n.window.waits for n in chain)  # its rows are final later than those of others
         builder = self.builder(flat.streams, route, apart=("peers", counted) if peers else counted or None)
@@ -205,20 +197,25 @@ class _Lowering:
 
     def _report(self, query: Query, above: list[Filter | Project], node: WindowReport, route: tuple[Exprs, ...]) -> Finish:
         flat = flatten(node.input)
-        policy = _policy(node)
+        policy = beyond(node)
         # Where rows are counted or measured, the stage must have exactly those that pass the filters below the window.
         builder = self.builder(flat.streams, route, apart=(policy, flat.predicates) if policy else None)
         below = builder.masks(flat.predicates)
         masks = builder.masks((*flat.predicates, *((flat.rewrite(node.where),) if node.where else ())))
         keys = tuple(flat.rewrite(e) for _, e in node.keys)
-        if isinstance(node.window, SEGMENTS):
-            names = node.window.expr.columns if isinstance(node.window, DeltaWindow) else ()
+        if node.window.ends_by_itself:
+            names = [name for expr in node.window.exprs for name in expr.columns]
             group = builder.segments(keys, node.window, {n.lower(): flat.rewrite(Expr.column(n)) for n in names})
         else:
             group = builder.group(keys)
         by = tuple(map(flat.rewrite, partition_of(node)))
         partition = builder.group(by) if by else None
-        window = self._looked_at(builder, flat, node, partition)
+        if node.window.ends_by_itself:
+            window = builder.window(UnboundedWindow(), None)  # its rows are those of a life
+        else:
+            measured = node.window.field
+            field = None if measured is None else builder.field(flat.rewrite(measured))
+            window = builder.window(node.window, partition if node.window.partition_by else None, field)
         needed = _needed(above, node.schema)
         metrics = []
         for (name, _), key in zip(node.keys, keys, strict=True):
@@ -237,18 +234,18 @@ class _Lowering:
         if policy and below and unique_of(flat.streams) is not None:
             builder.members = below
         presence = builder.presence(masks, window, group)
-        counted = partition if by and counts_rows(node.trigger) else None
+        counted = partition if node.trigger.counts_rows else None
         counter = None if counted is None else builder.presence((), builder.window(UnboundedWindow(), None), counted)
-        batch = getattr(node.trigger, "batch", None)
+        batch, on, ends = node.trigger.batch, node.trigger.field, node.window.bounds
         builder.reports.append(Report(
-            query.name, query.emit, node.trigger, presence, tuple(metrics), bounds, len(node.bounds),
+            query.name, query.emit, node.trigger, presence, tuple(metrics), bounds, len(ends),
             partition=counted, counter=counter,
             batch=None if batch is None else builder.group((flat.rewrite(batch),)),
-            field=builder.field(flat.rewrite(node.trigger.on)) if isinstance(node.trigger, EveryField) else None,
-            closed_by_rows=isinstance(node.window, DeltaWindow), moved=self._moved(builder, node, masks, group),
+            field=None if on is None else builder.field(flat.rewrite(on)),
+            closed_by_rows=node.window.closed_by_rows, moved=self._moved(builder, node, masks, group),
         ))  # fmt: skip
         fields = [Field(m.name, m.type) for m in metrics]
-        return self._finish(query, above, Schema((*fields[:bounds], *node.bounds, *fields[bounds:])))
+        return self._finish(query, above, Schema((*fields[:bounds], *ends, *fields[bounds:])))
 
     def _moved(self, builder: StageBuilder, node: WindowReport, masks: tuple[int, ...], group: int) -> tuple[int, ...]:
         """What came since the last look, and what went: each is a window of its own, as long as the time between looks."""
@@ -260,16 +257,6 @@ class _Lowering:
         edges = (RangeWindow(every, lag), RangeWindow(every, lag + size))
         return tuple(builder.presence(masks, builder.window(edge, None), group) for edge in edges)
 
-    def _looked_at(self, builder: StageBuilder, flat: Flats, node: WindowReport, partition: int | None) -> int:
-        match node.window:
-            case RowsWindow(partition_by=by):
-                return builder.window(node.window, partition if by else None)
-            case FieldWindow(on=on):
-                return builder.window(node.window, None, builder.field(flat.rewrite(on)))
-            case SessionWindow() | DeltaWindow():
-                return builder.window(UnboundedWindow(), None)  # its rows are those of a life
-        return builder.window(node.window, None)
-
     def _shown(self, key: Exprs, stream: Stream) -> Exprs:
         """A key as it is shown: zeros of either sign are one group, which is 0.0."""
         kind = self.type_of(key[0], stream.schema)
@@ -278,7 +265,7 @@ class _Lowering:
     def _tables(self, builder: StageBuilder, flat: Flats, node: WindowAggregate) -> tuple[int, int | None]:
         """The tables that number the keys of a window aggregate, and the partitions of its window."""
         keys = tuple(map(flat.rewrite, node.keys))
-        by = tuple(map(flat.rewrite, node.window.partition_by)) if isinstance(node.window, RowsWindow) else ()
+        by = tuple(map(flat.rewrite, node.window.partition_by))
         selective = [call for call in node.aggregates if call.function.laws is Laws.SELECTIVE]
         if selective and not set(by) <= set(keys):
             # Rows of a group would leave out of turn, and a queue of candidates cannot take one out of its middle.
@@ -286,7 +273,7 @@ class _Lowering:
                 f"{selective[0]} over {node.window} needs GROUP BY to name what the window is PARTITIONED BY",
                 hint=f"add {', '.join(map(str, by))} to GROUP BY",
             )
-        if not _forgets(flat) or not _keeps_keys(node.window):
+        if not _forgets(flat) or not node.window.keeps_keys:
             return builder.group(keys), builder.group(by) if by else None
         if not by:
             return builder.lives(keys), None
@@ -317,11 +304,6 @@ def _forgets(flat: Flats) -> bool:
     return all(s.keep is not None for s in flat.streams)
 
 
-def _keeps_keys(window: Window) -> bool:
-    """Whether a window keeps something for a key that no longer comes."""
-    return isinstance(window, UnboundedWindow) or (isinstance(window, RowsWindow) and bool(window.partition_by))
-
-
 def _needed(above: list[Filter | Project], schema: Schema) -> set[str]:
     """The columns that the steps above a window read; all of them if none of the steps projects."""
     if not any(isinstance(step, Project) for step in above):
@@ -333,17 +315,6 @@ def _needed(above: list[Filter | Project], schema: Schema) -> set[str]:
         if isinstance(step, Project):
             break
     return names
-
-
-def _policy(node: WindowReport) -> str | None:
-    """How a report depends on which rows are there besides its own; None: not at all."""
-    if isinstance(node.window, SEGMENTS):
-        return "segments"
-    if isinstance(node.trigger, EveryInstant):
-        return "instants"
-    if isinstance(node.window, FieldWindow) or isinstance(node.trigger, EveryField):
-        return "positions"
-    return "counts" if isinstance(node.window, RowsWindow) or counts_rows(node.trigger) else None
 
 
 def lower(script: Script, type_of: Callable[[Expr, Schema], str] = guess_type, kept: Kept = NOTHING) -> Lowered:

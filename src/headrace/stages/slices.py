@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.plan.aggregates import Laws
-from headrace.plan.windows import EveryTime, RangeWindow
+from headrace.plan.triggers import EveryTime
+from headrace.plan.windows import RangeWindow
 from headrace.program.stage import TableRole
 from headrace.program.windows import SharedSlices
 

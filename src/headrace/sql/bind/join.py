@@ -12,10 +12,12 @@ from headrace.plan.expr import Expr, all_of
 from headrace.plan.joins import KEY_HINT, Join, JoinKind, common_type
 from headrace.plan.nodes import Filter, Node, Project, in_arrival_order
 from headrace.plan.query import is_table
-from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow, Window
+from headrace.plan.windows import RangeWindow, UnboundedWindow, Window
 from headrace.sql.bind.meeting import TIMES, meeting
+from headrace.sql.bind.policy import event_window
 from headrace.sql.bind.scope import Scope, place
-from headrace.sql.parse.syntax import FromStream, RangeSpec, RowsSpec, Select, SizeSpec, UnboundedSpec
+from headrace.sql.parse.syntax import FromStream, Select
+from headrace.sql.parse.windows import RangeSpec, RowsSpec, SizeSpec, UnboundedSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -175,13 +177,8 @@ def _window(side: From, scope: JoinScope, named: Named, table: bool, with_table:
         raise scope.text.error("a stream that is joined needs a window", side.span, hint=WINDOW_HINT)
     with scope.text.at(clause.span):
         match clause.spec:
-            case RangeSpec(size=size, lag=lag):
-                return RangeWindow(size, lag)
-            case RowsSpec(rows=rows, partition_by=by):
-                own = replace(scope, sides=(named,))
-                return RowsWindow(rows, tuple(own.bind(b, "PARTITIONED BY") for b in by))
-            case UnboundedSpec():
-                return UnboundedWindow()
+            case RangeSpec() | RowsSpec() | UnboundedSpec():
+                return event_window(clause.spec, replace(scope, sides=(named,)))
             case SizeSpec(size=size, lag=lag):
                 return RangeWindow(int(size.value), lag)
     raise scope.text.error("a stream is joined by every row, not when its window is looked at", clause.span, hint=WINDOW_HINT)
@@ -237,7 +234,7 @@ def _push(predicate: Expr, at: Span, kind: JoinKind, nodes: list[Node], windows:
     side = side_of(predicate, nodes)
     if side is None or kind.preserved[side]:
         raise _refused(text, kind, predicate, at)
-    if isinstance(windows[side], RowsWindow):
+    if windows[side].counts_rows:
         raise text.error(
             f"{predicate} in ON of a {kind.value} cannot tell which rows {windows[side]} counts", at,
             hint="put it into the brackets of the window: [ROWS .. WHERE ..]",

@@ -16,8 +16,9 @@ from headrace.plan.aggregates import Aggregate
 from headrace.plan.aggregates.counts import COUNT
 from headrace.plan.expr import Expr
 from headrace.plan.joins import Join, JoinKind
-from headrace.plan.nodes import BOUNDS, Filter, Project, WindowReport
-from headrace.plan.windows import EveryTime, RangeWindow
+from headrace.plan.nodes import Filter, Project, WindowReport
+from headrace.plan.triggers import EveryTime
+from headrace.plan.windows import BOUNDS, RangeWindow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,23 +10,23 @@ from sqlglot import exp
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Late, Node, Rejected, Scan, WindowAggregate, base_stream, in_arrival_order
 from headrace.plan.profiles import Ability
-from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
+from headrace.plan.windows import RangeWindow
 from headrace.sql.bind.calls import Calls, Group
 from headrace.sql.bind.columns import project
 from headrace.sql.bind.join import bind_join
 from headrace.sql.bind.pattern import bind_event
-from headrace.sql.bind.policy import ability_of, check_able, check_used, in_order, looking, settings_of
+from headrace.sql.bind.policy import Looking, ability_of, check_able, check_used, in_order, looking, settings_of
 from headrace.sql.bind.recognize import bind_recognize
 from headrace.sql.bind.relation import HINT as LOOKS_HINT
 from headrace.sql.bind.relation import leaving, to_stream
 from headrace.sql.bind.report import Report
 from headrace.sql.bind.scope import Scope, aggregate_name, find_over, has_aggregate, place
-from headrace.sql.parse.syntax import Event, FromStream, Item, Joined, RangeSpec, Recognize, RowsSpec, Scalar, Select
+from headrace.sql.parse.syntax import Event, FromStream, Item, Joined, Recognize, Scalar, Select
+from headrace.sql.parse.windows import RangeSpec
 
 if TYPE_CHECKING:
     from headrace.plan.windows import Window
     from headrace.sql.bind.catalog import Catalog
-    from headrace.sql.bind.policy import Looking
     from headrace.sql.errors import Span
     from headrace.sql.parse.syntax import From, WindowClause
 
@@ -70,15 +70,15 @@ def bind_select(select: Select, catalog: Catalog) -> Node:
     batch = scope.bind(select.batch_by, "BATCH BY") if select.batch_by else None
     with scope.text.at(clause.span):
         look = looking(clause, node, scope, settings, batch)
-        node = node if look is not None else in_order(clause.spec, node, settings)
+        node = node if isinstance(look, Looking) else in_order(clause.spec, node, settings)
     check_used(select, look, clause.spec, scope)
-    if look is not None:
+    if isinstance(look, Looking):
         return _select_report(select, clause, look, scope)
     if select.relation is not None:
         found = _of_rows(select, select.relation.text, clause, node, scope)
         if found is not None:
             return found
-    return _select_window(select, clause, node, scope)
+    return _select_window(select, clause, look, node, scope)
 
 
 def _relation(source: From, catalog: Catalog) -> Node:
@@ -174,15 +174,14 @@ def _select_plain(select: Select, node: Node, scope: Scope) -> Node:
     )
 
 
-def _select_window(select: Select, clause: WindowClause, node: Node, scope: Scope) -> Node:
+def _select_window(select: Select, clause: WindowClause, window: Window, node: Node, scope: Scope) -> Node:
     """A window in square brackets: one row per event, with the aggregates of its group.
 
     WHERE applies after the window, so it is part of the aggregate and not below it.
     """
     where = scope.condition(select.where, "WHERE") if select.where else None
     keys = tuple(_key(select, key, scope) for key in select.group_by)
-    with scope.text.at(clause.span):
-        calls = Calls(scope, Group(event_window(clause, scope), keys))
+    calls = Calls(scope, Group(window, keys))
     bound = [(i, calls.bind(i.value, name=i.alias.text if i.alias else None)) for i in select.items if isinstance(i, Item)]
     having = None
     if select.having:
@@ -233,16 +232,6 @@ def _select_over(select: Select, node: Node, scope: Scope, over: Span) -> Node:
 
 
 # --- parts
-
-
-def event_window(clause: WindowClause, scope: Scope) -> Window:
-    """The window that every event looks at."""
-    match clause.spec:
-        case RangeSpec(size=size, lag=lag):
-            return RangeWindow(size, lag)
-        case RowsSpec(rows=rows, partition_by=by):
-            return RowsWindow(rows, tuple(scope.bind(b, "PARTITIONED BY") for b in by))
-    return UnboundedWindow()
 
 
 def _key(select: Select, key: Scalar, scope: Scope) -> Expr:
