@@ -192,7 +192,7 @@ class WindowReport:
     def __post_init__(self) -> None:
         """Names must exist, types must fit, and no two columns share a name."""
         columns = self.input.schema
-        if (self.on_change or self.beside) and not (isinstance(self.window, RangeWindow) and isinstance(self.trigger, EveryTime)):
+        if (self.on_change or self.beside) and not (self.window.edges and isinstance(self.trigger, EveryTime)):
             raise QueryError(
                 "only a window of time that is looked at by the clock can be compared with what it was at the last look",
                 hint="every other look comes with rows, and so with a change: leave the setting out",

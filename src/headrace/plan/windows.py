@@ -20,6 +20,7 @@ class AnyWindow:
     __slots__ = ()
     partition_by: tuple[Expr, ...] = ()  # each partition has a window of its own
     lag: int = 0  # how far behind now rows come into it
+    peers: bool = False  # rows of the event's own time that stand behind it are in it, too
     counts_rows: bool = False  # a row that comes pushes another out, so whatever is dropped before would be in it
     ends_by_itself: bool = False  # by what comes, not by a measure; each has rows of its own
     closed_by_rows: bool = False  # and that with the row that no longer fits, not in time

@@ -28,7 +28,6 @@ from headrace.plan.patterns import Pattern
 from headrace.plan.query import Emit, Using
 from headrace.plan.time import format_duration
 from headrace.plan.triggers import EveryTime
-from headrace.plan.windows import RangeWindow
 from headrace.program.aggregates import Tally
 from headrace.program.joins import JoinProgram
 from headrace.program.patterns import PatternProgram
@@ -332,11 +331,11 @@ def _reservoir(stage: WindowStage) -> list[str]:
     if heads:
         lines.append(f"now: rows enter {', '.join(heads)}")
     offsets = stage.program.edges
-    ranges = [p.window for p in moving if isinstance(p.window, RangeWindow)]
+    ranges = [p.window for p in moving if p.window.edges]
     for offset in offsets:
         enter = [f"enter {w}" for w in ranges if w.lag == offset]
-        leave = [f"leave {w}" for w in ranges if w.lag + w.size == offset]
-        closed = any(w.peers and w.lag + w.size == offset for w in ranges)  # a row at the edge itself is still inside
+        leave = [f"leave {w}" for w in ranges if w.edges[1] == offset]
+        closed = any(w.peers and w.edges[1] == offset for w in ranges)  # a row at the edge itself is still inside
         when = f"more than {format_duration(offset - 1)} ago" if closed else f"{format_duration(offset)} ago"
         lines.append(f"{when}: rows {', '.join(enter + leave) or 'let go of their keys'}")
     places = len(offsets)

@@ -251,11 +251,9 @@ class _Lowering:
         """What came since the last look, and what went: each is a window of its own, as long as the time between looks."""
         if not node.on_change:
             return ()
-        assert isinstance(node.window, RangeWindow)
         assert isinstance(node.trigger, EveryTime)
-        lag, size, every = node.window.lag, node.window.size, node.trigger.every
-        edges = (RangeWindow(every, lag), RangeWindow(every, lag + size))
-        return tuple(builder.presence(masks, builder.window(edge, None), group) for edge in edges)
+        windows = (RangeWindow(node.trigger.every, edge) for edge in node.window.edges)
+        return tuple(builder.presence(masks, builder.window(window, None), group) for window in windows)
 
     def _shown(self, key: Exprs, stream: Stream) -> Exprs:
         """A key as it is shown: zeros of either sign are one group, which is 0.0."""
