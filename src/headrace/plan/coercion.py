@@ -56,7 +56,6 @@ class Operand:
 
     @property
     def family(self) -> Family:
-        """Of its type."""
         return family(self.type)
 
 

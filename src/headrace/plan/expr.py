@@ -92,7 +92,6 @@ class Expr:
         return _type_in(self, schema)
 
     def __str__(self) -> str:
-        """The SQL text."""
         return self.sql
 
 
@@ -137,7 +136,6 @@ def _type_in(expr: Expr, schema: Schema) -> str:
 
 @lru_cache(maxsize=4096)
 def all_of(predicates: tuple[Expr, ...]) -> Expr | None:
-    """Conjunction of predicates; None where there is none."""
     if not predicates:
         return None
     return Expr.of(exp.and_(*(p.tree for p in predicates)))
@@ -145,7 +143,6 @@ def all_of(predicates: tuple[Expr, ...]) -> Expr | None:
 
 @lru_cache(maxsize=4096)
 def any_of(predicates: tuple[Expr, ...]) -> Expr | None:
-    """Disjunction of predicates; None where there is none."""
     if not predicates:
         return None
     return Expr.of(exp.or_(*(p.tree for p in predicates)))

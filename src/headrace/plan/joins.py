@@ -106,7 +106,6 @@ class Join:
                 raise QueryError(f"{window} cannot tell its partitions apart once {pair[side]} is a DOUBLE", hint=KEY_HINT)
 
     def __str__(self) -> str:
-        """One line for explain."""
         on = " AND ".join(f"{left} = {right}" for left, right in self.on)
         return f"Join {self.left_window} {self.kind.value} {self.right_window}" + (f" ON {on}" if on else "")
 

@@ -32,11 +32,9 @@ class Scan:
     schema: Schema = field(init=False)
 
     def __post_init__(self) -> None:
-        """A scan has the columns of its stream."""
         object.__setattr__(self, "schema", self.stream.schema)
 
     def __str__(self) -> str:
-        """One line for explain."""
         return str(self.stream)
 
 
@@ -52,11 +50,9 @@ class Late:
     schema: Schema = field(init=False)
 
     def __post_init__(self) -> None:
-        """The row, and how late it was."""
         object.__setattr__(self, "schema", Schema(self.stream.schema.fields + LATE_EXTRA))
 
     def __str__(self) -> str:
-        """One line for explain."""
         behind = (f", and behind K-slack over {', '.join(s.name for s in streams)}" for streams in self.together)
         return f"Late {self.stream.name}{''.join(behind)}"
 
@@ -69,7 +65,6 @@ class Rejected:
     schema: Schema = field(init=False, default=REJECTED)
 
     def __str__(self) -> str:
-        """One line for explain."""
         return f"Rejected {self.stream.name}"
 
 
@@ -82,12 +77,10 @@ class Filter:
     schema: Schema = field(init=False)
 
     def __post_init__(self) -> None:
-        """The predicate may use the columns of the input only."""
         self.predicate.check(self.input.schema)
         object.__setattr__(self, "schema", self.input.schema)
 
     def __str__(self) -> str:
-        """One line for explain."""
         return f"Filter {self.predicate}"
 
 
@@ -100,7 +93,6 @@ class Project:
     schema: Schema = field(init=False)
 
     def __post_init__(self) -> None:
-        """Types follow from the expressions."""
         if not self.items:
             raise QueryError("a SELECT needs at least one column")
         columns = self.input.schema
@@ -108,7 +100,6 @@ class Project:
         object.__setattr__(self, "schema", Schema(fields))
 
     def __str__(self) -> str:
-        """One line for explain."""
         return "Project " + ", ".join(e.sql if e.as_column == n else f"{e} AS {n}" for n, e in self.items)
 
 
@@ -133,7 +124,6 @@ class Merge:
         object.__setattr__(self, "schema", first)
 
     def __str__(self) -> str:
-        """One line for explain."""
         return f"Merge of {len(self.inputs)} streams"
 
 
@@ -163,7 +153,6 @@ class WindowAggregate:
         object.__setattr__(self, "schema", Schema(columns.fields + results))
 
     def __str__(self) -> str:
-        """One line for explain."""
         where = f" WHERE {self.where}" if self.where else ""
         by = f" GROUP BY {', '.join(map(str, self.keys))}" if self.keys else ""
         calls = ", ".join(f"{a} AS {a.name}" for a in self.aggregates)
@@ -205,7 +194,6 @@ class WindowReport:
         object.__setattr__(self, "schema", Schema(keys + self.window.bounds + results))
 
     def __str__(self) -> str:
-        """One line for explain."""
         where = f" WHERE {self.where}" if self.where else ""
         by = f" GROUP BY {', '.join(str(e) for _, e in self.keys)}" if self.keys else ""
         calls = ", ".join(f"{a} AS {a.name}" for a in self.aggregates)
@@ -230,7 +218,6 @@ def _alike(one: Schema, other: Schema) -> bool:
 
 
 def _result(call: Aggregate, columns: Schema) -> Field:
-    """The column that an aggregate gives."""
     for expr in call.exprs:
         expr.check(columns)
     return Field(call.name, result_type(call.function, [a.type_in(columns) for a in call.arguments]))
@@ -258,7 +245,6 @@ def base_stream(node: Node) -> Stream:
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """The inputs of a node."""
     match node:
         case Scan() | Late() | Rejected():
             return ()

@@ -125,7 +125,6 @@ PROFILES = {
 
 
 def profile(name: str) -> Profile:
-    """A profile by its name."""
     if name.lower() not in PROFILES:
         raise QueryError(unknown("profile", name, PROFILES))
     return PROFILES[name.lower()]

@@ -30,7 +30,6 @@ class FileSink:
     format: str = "parquet"  # parquet | csv | json
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be written."""
         if not self.path.strip("/ "):
             raise QueryError(
                 f"FILE({self.path!r}) names no file and no directory", hint="for example FILE('out/') or FILE('out.csv')"
@@ -74,7 +73,6 @@ class FileSink:
         return COMPRESSIONS.get(_ending(self.path))
 
     def __str__(self) -> str:
-        """As written in SQL."""
         return f"FILE('{self.path}', '{self.format}')"
 
 
@@ -85,7 +83,6 @@ class TableSink:
     name: str
 
     def __str__(self) -> str:
-        """As written in SQL."""
         return f"TABLE {self.name}"
 
 
@@ -94,7 +91,6 @@ class ConsoleSink:
     """No INTO, or `INTO CONSOLE`: the rows are shown, at least once."""
 
     def __str__(self) -> str:
-        """As written in SQL."""
         return "CONSOLE"
 
 
@@ -105,7 +101,6 @@ class StreamSink:
     name: str
 
     def __str__(self) -> str:
-        """As written in SQL."""
         return self.name
 
 

@@ -61,7 +61,6 @@ class EveryTime(AnyTrigger):
     told = "whenever it is looked at, changed or not, unless it is empty"
 
     def __post_init__(self) -> None:
-        """Time moves on."""
         if self.every <= 0:
             raise QueryError("EVERY needs a time above zero", hint="for example [SIZE 1 HOUR EVERY 1 MINUTE]")
 
@@ -95,7 +94,6 @@ class EveryRows(AnyTrigger):
     depends_on = "counts"
 
     def __post_init__(self) -> None:
-        """Rows come on."""
         if self.every <= 0:
             raise QueryError("EVERY needs a number above zero", hint="for example [SIZE 100 EVERY 10]")
 
@@ -118,7 +116,6 @@ class EveryField(AnyTrigger):
     depends_on = "positions"
 
     def __post_init__(self) -> None:
-        """Positions move on."""
         if self.every <= 0:
             raise QueryError("EVERY needs a number above zero", hint="for example [SIZE 10 ON id EVERY 5 ON id]")
 

@@ -87,7 +87,6 @@ class RangeWindow(AnyWindow):
     rows_leave = stores_rows = True
 
     def __post_init__(self) -> None:
-        """An empty or backward window could never hold a row."""
         if self.size <= 0:
             raise QueryError("RANGE needs a size above zero", hint="for example [RANGE 5 MINUTES]")
         if self.lag < 0:
@@ -146,7 +145,6 @@ class RowsWindow(AnyWindow):
     depends_on = "counts"
 
     def __post_init__(self) -> None:
-        """An empty window could never hold a row."""
         if self.rows <= 0:
             raise QueryError("ROWS needs a number above zero", hint="for example [ROWS 100]")
 
@@ -214,7 +212,6 @@ class SpanWindow(AnyWindow):
     stop: int | None = None
 
     def __post_init__(self) -> None:
-        """Time goes forward."""
         if self.stop is not None and self.stop <= self.start:
             raise QueryError("FIXED needs a TO that is after FROM")
 
@@ -264,7 +261,6 @@ class FieldWindow(AnyWindow):
     depends_on = "positions"
 
     def __post_init__(self) -> None:
-        """An empty window could never hold a row."""
         if self.size <= 0:
             raise QueryError("SIZE needs a number above zero", hint="for example [SIZE 10 ON id]")
 
@@ -295,7 +291,6 @@ class SessionWindow(AnyWindow):
     depends_on = "segments"
 
     def __post_init__(self) -> None:
-        """Time moves on."""
         if self.gap <= 0:
             raise QueryError("SESSION needs a gap above zero", hint="for example [SESSION 30 MINUTES]")
 

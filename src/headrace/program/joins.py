@@ -42,12 +42,10 @@ class JoinProgram:
 
     @property
     def queries(self) -> tuple[str, ...]:
-        """Whose rows it makes."""
         return tuple(o.query for o in self.shown)
 
     @property
     def outputs(self) -> tuple[Output, ...]:
-        """No row leaves as it comes."""
         return ()
 
     @property

@@ -75,7 +75,6 @@ class Size:
     most: int
 
     def __str__(self) -> str:
-        """As a type."""
         return f"DECIMAL({self.digits}, {self.scale})"
 
 

@@ -70,7 +70,6 @@ class StageBuilder:
         self.route = None if route is None else tuple(self.input(e) for e in route)
 
     def input(self, exprs: Exprs) -> int:
-        """A column of every row."""
         for i, known in enumerate(self.inputs):
             if known.exprs == exprs:
                 return i
@@ -90,7 +89,6 @@ class StageBuilder:
         self._unique = _index(self.tables, Table(TableRole.UNIQUE, tuple(self.input(e) for e in by))), within
 
     def group(self, keys: tuple[Exprs, ...]) -> int:
-        """The numbering of group keys."""
         return _index(self.tables, Table(TableRole.GROUP, tuple(self.input(k) for k in keys)))
 
     def lives(self, keys: tuple[Exprs, ...]) -> int:

@@ -51,7 +51,6 @@ WIDTH = 14  # of the names in front of facts
 
 
 def explain_script(script: Script) -> str:
-    """Plans, rules and stages of a script."""
     lowered = lower(script)
     parts = [[str(stream) for stream in lowered.streams]]
     parts += [_query(finish, lowered) for finish in lowered.finishes]

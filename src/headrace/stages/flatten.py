@@ -35,7 +35,6 @@ class Flats:
 
     @property
     def stream(self) -> Stream:
-        """The first stream."""
         return self.parts[0].stream
 
     @property

@@ -58,7 +58,6 @@ class Lowering:
     streams: dict[str, Stream] = field(default_factory=dict)  # in the order in which the pattern first names them
 
     def __post_init__(self) -> None:
-        """Find the streams."""
         for place in self.node.places:
             own: dict[str, Flat] = {}
             for part in flatten(place.input).parts:
@@ -279,7 +278,6 @@ class Words:
     """What conditions read of events, as words that are computed where rows come from."""
 
     def __init__(self, low: Lowering, builder: StageBuilder, masks: list[tuple[int, ...]]) -> None:
-        """None yet."""
         self.low, self.builder, self.masks = low, builder, masks
         self.parts = WordParts(low.node, low.kind)
 
@@ -289,7 +287,6 @@ class Words:
         return self.parts.over(condition)
 
     def of(self, place: int) -> tuple[Word, ...]:
-        """The words of a place."""
         return tuple(Word(self._vector(place, part), part.word) for part in self.parts.of[place])
 
     def _vector(self, place: int, part: Part) -> int:

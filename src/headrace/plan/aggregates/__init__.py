@@ -14,7 +14,6 @@ NAMES = FUNCTIONS | {alias: f for f in FUNCTIONS.values() for alias in f.aliases
 
 
 def function(name: str) -> Function:
-    """Look up an aggregate by any of its names."""
     found = NAMES.get(name.upper())
     if found is None:
         raise QueryError(unknown("aggregate", name, FUNCTIONS))

@@ -37,7 +37,6 @@ class TallyKind(Enum):
     RANKS = "values of {value} by size", Laws.INVERTIBLE, True
 
     def __init__(self, says: str, laws: Laws, shows: bool) -> None:
-        """All at hand."""
         self.says, self.laws, self.shows = says, laws, shows
 
 
@@ -173,7 +172,6 @@ class Aggregate:
         return self.arguments if self.filter is None else (*self.arguments, self.filter)
 
     def __str__(self) -> str:
-        """As written in SQL."""
         inner = ", ".join(map(str, self.arguments)) or "*"
         text = (self.function.written or f"{self.function.name}({{}})").format(inner)
         return f"{text} FILTER (WHERE {self.filter})" if self.filter else text

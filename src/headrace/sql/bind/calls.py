@@ -98,7 +98,6 @@ class Calls:
 
 
 def filter_condition(scope: Scope, node: exp.Filter, where: Span) -> Expr:
-    """The condition of FILTER (WHERE ..)."""
     tree = node.expression.this
     value = Scalar(tree, extent(scope.text, tree, where))
     return scope.check_condition(inner_scalar(scope, tree, value.span, "FILTER"), value, "FILTER")

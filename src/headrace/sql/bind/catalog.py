@@ -70,7 +70,6 @@ class Catalog:
         return fill.node
 
     def schema(self, name: Name) -> Schema:
-        """A named schema."""
         for known, schema in self.schemas.items():
             if known.lower() == name.text.lower():
                 return schema

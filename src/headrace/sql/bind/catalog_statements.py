@@ -39,7 +39,6 @@ def drop(cursor: Cursor) -> Statement:
 
 
 def answer_show(statement: Show, catalog: Catalog, queries: Sequence[Query]) -> Answer:
-    """What there is."""
     match statement.what:
         case "SCHEMAS":
             return Answer("schemas", ("name", "columns"), tuple((n, str(s)) for n, s in catalog.schemas.items()))
@@ -59,7 +58,6 @@ def _comes_from(name: str, catalog: Catalog) -> str:
 
 
 def answer_describe(statement: Describe, catalog: Catalog) -> Answer:
-    """The columns of a stream or a schema."""
     name = statement.name
     for known, schema in catalog.schemas.items():
         if known.lower() == name.text.lower():

@@ -78,5 +78,4 @@ def _fits(have: str, want: str) -> bool:
 
 
 def merge_all(nodes: Sequence[Node]) -> Node:
-    """The rows of all of them."""
     return nodes[0] if len(nodes) == 1 else Merge(tuple(nodes))

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 
 def bind_event(event: Event, catalog: Catalog, read: Callable[[From, Catalog], Node]) -> Node:
-    """The plan of an EVENT, without its sink."""
     places = [(_place(e, catalog, read), e.span) for e in event.elements]
     drawn = Drawn(catalog.text, places)
     bound = drawn.columns(event.items, catalog.text)  # first, so that aggregates are called what RETURN calls them
@@ -118,7 +117,6 @@ class Drawn:
         return bound
 
     def columns(self, items: Written, text: Text) -> list[tuple[Item, Expr]]:
-        """The expressions of RETURN."""
         named = ((i, i.alias.text if i.alias else None) for i in items if isinstance(i, Item))
         return [(item, self.calls.bind(item.value, self.shown(text), name)) for item, name in named]
 

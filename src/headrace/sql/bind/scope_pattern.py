@@ -57,7 +57,6 @@ class PatternScope(Scope):
         return holders[0], parts
 
     def named(self, name: str) -> int | None:
-        """The place of this name."""
         return next((i for i, p in enumerate(self.places) if p.name.lower() == name.lower()), None)
 
     @property
@@ -104,7 +103,6 @@ class GroupCalls:
     """The aggregates of repeated places that the clauses of one pattern call, each once."""
 
     def __init__(self, scope: PatternScope) -> None:
-        """Begin with none."""
         self.found: list[tuple[str, Aggregate]] = []
         self.names = {n.lower() for n in scope.schema.names}
         self.types: dict[str, str] = {}  # of the results, by name

@@ -35,7 +35,6 @@ WINDOW_HINT = "put a window behind the stream, for example [RANGE 5 MINUTES]"
 
 
 def bind_select(select: Select, catalog: Catalog) -> Node:
-    """The plan of a SELECT, without its sink."""
     node: Node
     scope: Scope
     if isinstance(select.source, Joined):
@@ -94,7 +93,6 @@ def _relation(source: From, catalog: Catalog) -> Node:
 
 
 def bind_pattern(event: Event, catalog: Catalog) -> Node:
-    """The plan of an EVENT, without its sink."""
     check_able(catalog.text, catalog.settings, Ability.PATTERN, event.span)
     return bind_event(event, catalog, _relation)
 

@@ -37,7 +37,6 @@ class NamedColumns(Columns):
 
 
 def create(cursor: Cursor) -> Statement:
-    """Read a CREATE statement."""
     cursor.expect("CREATE")
     what = cursor.expect("SCHEMA", "STREAM", "TABLE")
     if what == "SCHEMA":

@@ -120,7 +120,6 @@ def _end_of_quoted(sql: str, start: int) -> int:
 
 
 def span(token: Token) -> Span:
-    """Where a token stands."""
     return Span(token.start, token.end + 1)
 
 
@@ -157,7 +156,6 @@ class Cursor:
 
     @property
     def done(self) -> bool:
-        """Whether every token has been taken."""
         return self.index >= len(self.tokens)
 
     def peek(self, ahead: int = 0) -> Token | None:
@@ -204,7 +202,6 @@ class Cursor:
         return found
 
     def accept(self, *phrases: str) -> str | None:
-        """Take whichever of the phrases comes next."""
         for phrase in phrases:
             if length := self._length(phrase):
                 self.index += length
@@ -227,11 +224,9 @@ class Cursor:
         return self.text.error(f"expected {what}, found {shown}{suggestion}", self.here(), hint=hint)
 
     def error(self, message: str, *, hint: str | None = None) -> SqlError:
-        """An error at the next token."""
         return self.text.error(message, self.here(), hint=hint)
 
     def name(self, what: str) -> Name:
-        """Take a name."""
         token = self.peek()
         if token is None or not is_name(token):
             raise self.expected(what)
