@@ -134,6 +134,12 @@ def _type_in(expr: Expr, schema: Schema) -> str:
     return found.sql(dialect="spark") if found else UNKNOWN_TYPE
 
 
+def conjuncts(tree: exp.Expr) -> list[exp.Expr]:
+    """The conditions that AND puts together."""
+    inner = tree.unnest()
+    return [*conjuncts(inner.this), *conjuncts(inner.expression)] if isinstance(inner, exp.And) else [tree]
+
+
 @lru_cache(maxsize=4096)
 def all_of(predicates: tuple[Expr, ...]) -> Expr | None:
     if not predicates:

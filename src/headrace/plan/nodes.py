@@ -13,11 +13,7 @@ from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import Bound, Stream
 from headrace.plan.time import format_duration
 from headrace.plan.triggers import EveryTime, Trigger
-from headrace.plan.windows import (
-    LookedAt,
-    RangeWindow,
-    Window,
-)
+from headrace.plan.windows import LookedAt, RangeWindow, Window
 
 # A late row is the row and its event time; a rejected one is its text, why, and where it stood.
 LATE_EXTRA = (Field("_time", "TIMESTAMP"),)

@@ -171,6 +171,7 @@ class Pattern:
         names = {new.lower(): (p.name, old) for p, own in zip(self.places, self.columns, strict=True) for old, new in own.items()}
 
         def swap(tree: exp.Expr) -> exp.Expr:
+            tree = unbracketed(tree)
             found = names.get(tree.name.lower()) if isinstance(tree, exp.Column) else None
             return tree if found is None else exp.column(found[1], table=found[0])
 
@@ -221,6 +222,12 @@ class Pattern:
         groups = "".join(f"; {name}: {call} AS {call.name}" for name, call in self.groups)
         spill = f" WITH ({self.spill})" if self.spill else ""
         return f"Pattern ({', '.join(map(str, self.places))}){how}{where} WITHIN {format_duration(self.within)}{spill}{groups}"
+
+
+def unbracketed(tree: exp.Expr) -> exp.Expr:
+    """A column without the brackets that putting one expression into another left round it."""
+    inside = tree.unnest()
+    return inside if isinstance(inside, exp.Column) else tree
 
 
 def place_columns(places: Several[Place]) -> tuple[dict[str, str], ...]:

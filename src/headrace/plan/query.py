@@ -8,18 +8,7 @@ from enum import Enum
 
 from headrace.errors import QueryError, unknown
 from headrace.plan.joins import Join, check_bounded
-from headrace.plan.nodes import (
-    Filter,
-    Late,
-    Node,
-    Project,
-    Rejected,
-    Scan,
-    WindowAggregate,
-    WindowReport,
-    base_streams,
-    children,
-)
+from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate, WindowReport, base_streams, children
 from headrace.plan.patterns import Pattern
 from headrace.plan.sinks import CONSOLE, ConsoleSink, FileSink, Sink, StreamSink, TableSink, check_apart
 from headrace.plan.stream import Bound, Stream

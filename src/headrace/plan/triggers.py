@@ -24,7 +24,7 @@ class AnyTrigger:
     @property
     def exprs(self) -> tuple[Expr, ...]:
         """What of the rows decides when it looks."""
-        return self.partition_by
+        return (*self.partition_by, *(e for e in (self.batch, self.field) if e is not None))
 
     @property
     def field(self) -> Expr | None:
@@ -123,10 +123,6 @@ class EveryField(AnyTrigger):
         return f"EVERY {self.every} ON {self.on}"
 
     @property
-    def exprs(self) -> tuple[Expr, ...]:
-        return (self.on,)
-
-    @property
     def field(self) -> Expr:
         return self.on
 
@@ -151,10 +147,6 @@ class EveryInstant(AnyTrigger):
     def __str__(self) -> str:
         unit = "TIME" if self.batch is None else f"BATCH BY {self.batch}"
         return f"AT EVERY {unit}" + (f" THAT COMPLETES {self.rows} ROWS" if self.rows else "")
-
-    @property
-    def exprs(self) -> tuple[Expr, ...]:
-        return self.partition_by if self.batch is None else (*self.partition_by, self.batch)
 
     @property
     def counts_rows(self) -> bool:

@@ -32,7 +32,7 @@ class AnyWindow:
     @property
     def exprs(self) -> tuple[Expr, ...]:
         """What of the rows decides on what is in it."""
-        return self.partition_by
+        return self.partition_by if self.field is None else (*self.partition_by, self.field)
 
     @property
     def field(self) -> Expr | None:
@@ -266,10 +266,6 @@ class FieldWindow(AnyWindow):
 
     def __str__(self) -> str:
         return f"[SIZE {self.size} ON {self.on}]"
-
-    @property
-    def exprs(self) -> tuple[Expr, ...]:
-        return (self.on,)
 
     @property
     def field(self) -> Expr:

@@ -112,19 +112,10 @@ class StageBuilder:
             return self._vector(VectorKind.INT, self.input(exprs), ())
         return self._vector(VectorKind.DOUBLE, self.input(self._double(exprs)), ())
 
-    def metric(self, call: Aggregate, arguments: tuple[Exprs, ...], masks: tuple[int, ...], window: int, group: int) -> Metric:
-        """The tallies that a call needs, and how it reads them."""
-        return self._metric(call, arguments, masks, window, group, self.tallies)
-
-    def metric_of_result(
-        self, call: Aggregate, arguments: tuple[Exprs, ...], masks: tuple[int, ...], tallies: list[Tally]
+    def metric(
+        self, call: Aggregate, arguments: tuple[Exprs, ...], masks: tuple[int, ...], tallies: list[Tally], window: int, group: int
     ) -> Metric:
-        """How a call over the rows of a result reads its tallies, which are added to those given."""
-        return self._metric(call, arguments, masks, RESULT, RESULT, tallies)
-
-    def _metric(
-        self, call: Aggregate, arguments: tuple[Exprs, ...], masks: tuple[int, ...], window: int, group: int, tallies: list[Tally]
-    ) -> Metric:
+        """How a call reads the tallies that it needs, which are added to those given."""
         function, keeps = call.function, call.function.keeps
         if keeps.double and self._type_of(arguments[0][0]) != "DOUBLE":
             arguments = (self._double(arguments[0]), *arguments[1:])

@@ -11,17 +11,7 @@ from typing import TYPE_CHECKING
 
 from headrace.plan.expr import Expr
 from headrace.plan.joins import Join
-from headrace.plan.nodes import (
-    Filter,
-    Merge,
-    Node,
-    Project,
-    Scan,
-    WindowAggregate,
-    WindowReport,
-    base_streams,
-    children,
-)
+from headrace.plan.nodes import Filter, Merge, Node, Project, Scan, WindowAggregate, WindowReport, base_streams, children
 from headrace.plan.patterns import Pattern
 from headrace.plan.stream import Bound, StageSource, Stream
 from headrace.stages.flatten import side_by_side, window_chain

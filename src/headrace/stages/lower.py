@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headrace.errors import QueryError
 from headrace.optimize import optimize
@@ -28,21 +28,17 @@ from headrace.plan.nodes import (
 from headrace.plan.patterns import Pattern
 from headrace.plan.query import Emit, Query, Script
 from headrace.plan.schema import Field, Schema
-from headrace.plan.stream import StageSource, Stream
+from headrace.plan.stream import StageSource, Stream, longest_delay
 from headrace.plan.triggers import EveryTime
-from headrace.plan.windows import (
-    RangeWindow,
-    UnboundedWindow,
-)
+from headrace.plan.windows import RangeWindow, UnboundedWindow
 from headrace.program.outputs import Output
-from headrace.program.stage import Disorder, Source, Stage
+from headrace.program.stage import Disorder, Door, Source, Stage
 from headrace.program.windows import Report
 from headrace.stages.builder import StageBuilder
 from headrace.stages.cut import Cuts
-from headrace.stages.flatten import Exprs, Flat, Flats, flatten, split_top, window_chain
+from headrace.stages.flatten import FALSE, TRUE, Exprs, Flat, Flats, flatten, split_top, window_chain
 from headrace.stages.joins import lower_join
 from headrace.stages.kept import Kept
-from headrace.stages.late import LATE, lower_late
 from headrace.stages.meaning import meaning
 from headrace.stages.patterns import lower_pattern
 from headrace.stages.routes import beyond, partition_of, routes_of, sorted_route, unique_of
@@ -52,6 +48,7 @@ if TYPE_CHECKING:
 
 TypeOf = "Callable[[Expr, Schema], str]"
 NOTHING = Kept()
+LATE = "late"  # apart from stages over the same streams that have admitted rows
 EARLY = "early"  # what stages are called that compute again what others have of a feed once it is final
 
 
@@ -78,7 +75,7 @@ class Lowered:
 
     script: Script
     streams: tuple[Stream, ...]
-    stages: tuple[Stage, ...]
+    stages: tuple[Stage[Any], ...]
     finishes: tuple[Finish, ...]
     rules: tuple[tuple[str, str, str, str], ...] = field(default=(), compare=False)  # query, rule, before, after
     feeds: tuple[Finish, ...] = ()  # what stages give to others
@@ -132,7 +129,7 @@ class _Lowering:
             case Rejected(stream=stream):
                 return self._finish(query, above, core.schema, rejected=stream.name)
             case Late():
-                lower_late(query, core, self.builder)
+                self._late(query, core)
                 return self._finish(query, above, core.schema)
             case Scan() | Merge():
                 return self._rows(query, node)
@@ -148,6 +145,19 @@ class _Lowering:
                 columns = lower_pattern(query, core, _needed(above, core.schema), self.type_of, self.builder, self.steady)
                 return self._finish(query, above, columns)
         raise AssertionError(f"unknown plan node {core}")
+
+    def _late(self, query: Query, node: Late) -> None:
+        """Put a query over `late(s)` into its stage. Streams taken together with s say how far they are; their rows stay away."""
+        streams = base_streams(node)
+        builder = self.builder(streams, None, LATE)
+        builder.doors = tuple(Door(tuple(map(streams.index, some)), longest_delay(some)) for some in node.together)
+        masks = () if len(streams) == 1 else builder.masks(((TRUE, *(FALSE for _ in streams[1:])),))
+        builder.want(masks)
+        columns = []
+        for column in node.stream.schema.fields:
+            nothing = Expr.of(f"CAST(NULL AS {column.type})")
+            columns.append((column.name, builder.input((Expr.column(column.name), *(nothing for _ in streams[1:])))))
+        builder.late.append(Output(query.name, Emit.CHANGES, tuple(columns), masks=masks))
 
     def _rows(self, query: Query, node: Node) -> Finish:
         """A query without a window: its rows pass as they are."""
@@ -183,7 +193,7 @@ class _Lowering:
                 if call.name in needed:
                     calls = (*where, *((flat.rewrite(call.filter),) if call.filter else ()))
                     arguments = tuple(map(flat.rewrite, call.arguments))
-                    metrics.append(builder.metric(call, arguments, builder.masks(calls), window, group))
+                    metrics.append(builder.metric(call, arguments, builder.masks(calls), builder.tallies, window, group))
         wanted = masks if counted is None else builder.masks(counted)
         unique = unique_of(flat.streams)
         builder.want(wanted if unique is None else ())
@@ -221,14 +231,14 @@ class _Lowering:
         for (name, _), key in zip(node.keys, keys, strict=True):
             # All rows of a group have its keys, so the last one in the window can say them.
             shown = self._shown(key, flat.stream)
-            metrics.append(builder.metric(Aggregate(name, LAST, shown[:1]), (shown,), masks, window, group))
+            metrics.append(builder.metric(Aggregate(name, LAST, shown[:1]), (shown,), masks, builder.tallies, window, group))
         bounds = len(metrics)
         windows = [(window, node.aggregates), *((builder.window(w, None), some) for w, some in node.beside)]
         for of, call in ((w, call) for w, some in windows for call in some):
             if call.name in needed:
                 calls = tuple(sorted({*masks, *builder.masks((flat.rewrite(call.filter),) if call.filter else ())}))
                 arguments = tuple(map(flat.rewrite, call.arguments))
-                metrics.append(builder.metric(call, arguments, calls, of, group))
+                metrics.append(builder.metric(call, arguments, calls, builder.tallies, of, group))
         wanted = below if policy else masks
         builder.want(wanted if unique_of(flat.streams) is None else ())
         if policy and below and unique_of(flat.streams) is not None:
@@ -322,7 +332,7 @@ def lower(script: Script, type_of: Callable[[Expr, Schema], str] = guess_type, k
     for query in script.queries:
         groups.setdefault(apart.get(query.name, ""), []).append(query)
     done: dict[str, Finish] = {}
-    stages: list[Stage] = []
+    stages: list[Stage[Any]] = []
     feeds: list[Finish] = []
     rules: list[tuple[str, str, str, str]] = []
     for label, queries in groups.items():

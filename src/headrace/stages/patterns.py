@@ -13,6 +13,7 @@ from headrace.plan.query import Query, Using
 from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import StageSource
 from headrace.plan.types import INTEGRAL, base_type, decimal_parts
+from headrace.program.aggregates import RESULT
 from headrace.program.patterns import (
     ANY_ROW,
     Condition,
@@ -191,7 +192,7 @@ def _group(low: Lowering, place: int, calls: list[Aggregate], masks: tuple[int, 
     for call in calls:
         arguments = tuple(low.values(place, a) for a in call.arguments)
         kept = () if call.filter is None else builder.masks((low.values(place, call.filter, FALSE),))
-        metrics.append(builder.metric_of_result(call, arguments, tuple(sorted({*masks, *kept})), tallies))
+        metrics.append(builder.metric(call, arguments, tuple(sorted({*masks, *kept})), tallies, RESULT, RESULT))
     return GroupProgram(place, tuple(tallies), tuple(metrics))
 
 
@@ -216,13 +217,7 @@ def _place_masks(low: Lowering, place: int, keys: Keys, builder: StageBuilder) -
     return () if all(e == TRUE for e in every) else builder.masks((every,))
 
 
-def _sequencing(
-    low: Lowering,
-    keys: Keys,
-    masks: list[tuple[int, ...]],
-    builder: StageBuilder,
-    slack: bool,
-) -> Sequencing:
+def _sequencing(low: Lowering, keys: Keys, masks: list[tuple[int, ...]], builder: StageBuilder, slack: bool) -> Sequencing:
     node = low.node
     words = Words(low, builder, masks)
     kept = [c for c in node.where if not low.in_key(c, keys)]

@@ -28,16 +28,7 @@ from headrace.plan.windows import (
 from headrace.sql.bind.scope import Scope
 from headrace.sql.errors import CannotRun
 from headrace.sql.parse.syntax import Scalar
-from headrace.sql.parse.windows import (
-    DeltaSpec,
-    RangeSpec,
-    RowsSpec,
-    SessionSpec,
-    SizeSpec,
-    SpanSpec,
-    UnboundedSpec,
-    instant_of,
-)
+from headrace.sql.parse.windows import DeltaSpec, RangeSpec, RowsSpec, SessionSpec, SizeSpec, SpanSpec, UnboundedSpec, instant_of
 
 if TYPE_CHECKING:
     from headrace.plan.nodes import Node

@@ -41,7 +41,7 @@ def bind_select(select: Select, catalog: Catalog) -> Node:
         node, scope, select = bind_join(select, select.source, catalog, _relation, _aliases(select))
     else:
         node = _relation(select.source, catalog)
-        scope = Scope(catalog.text, node.schema, _qualifiers(select.source), later=_aliases(select))
+        scope = Scope(catalog.text, node.schema, select.source.qualifiers, later=_aliases(select))
     clause = _one_window(select, scope)
     over = _first_over(select)
     if (clause or over) and in_arrival_order(node):
@@ -107,12 +107,6 @@ def _named(relation: FromStream, catalog: Catalog) -> Node:
             f"{relation.name.text!r} is derived: it has no {relation.side} rows of its own", relation.name.span, hint=hint
         )
     return Late(node.stream) if relation.side == "late" else Rejected(node.stream)
-
-
-def _qualifiers(source: From) -> tuple[str, ...]:
-    if source.alias is not None:
-        return (source.alias.text,)
-    return (source.relation.name.text,) if isinstance(source.relation, FromStream) else ()
 
 
 def _aliases(select: Select) -> frozenset[str]:

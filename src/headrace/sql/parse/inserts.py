@@ -47,12 +47,10 @@ def merged(cursor: Cursor) -> Merged:
     """Read `MERGE a, b, c`."""
     start = cursor.index
     cursor.expect("MERGE")
-    streams = [cursor.name("the name of a stream")]
-    while cursor.accept(","):
-        streams.append(cursor.name("the name of a stream"))
+    streams = cursor.several(lambda c: c.name("the name of a stream"))
     if len(streams) < 2:
         raise cursor.expected("',' and another stream")
-    return Merged(tuple(streams), cursor.since(start))
+    return Merged(streams, cursor.since(start))
 
 
 def body(cursor: Cursor) -> Body:

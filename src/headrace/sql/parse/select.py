@@ -84,11 +84,9 @@ def settings(cursor: Cursor) -> tuple[Setting, ...]:
     if not cursor.accept("WITH"):
         return ()
     cursor.expect("(")
-    found = [_setting(cursor)]
-    while cursor.accept(","):
-        found.append(_setting(cursor))
+    found = cursor.several(_setting)
     cursor.expect(")", what="',' or ')'")
-    return tuple(found)
+    return found
 
 
 def _setting(cursor: Cursor) -> Setting:

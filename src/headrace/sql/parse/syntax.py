@@ -81,6 +81,18 @@ class From:
     alias: Name | None
     span: Span
 
+    @property
+    def qualifier(self) -> str | None:
+        """What may stand before its columns: its alias, or the name of the stream."""
+        if self.alias is not None:
+            return self.alias.text
+        return self.relation.name.text if isinstance(self.relation, FromStream) else None
+
+    @property
+    def qualifiers(self) -> tuple[str, ...]:
+        """That, if there is one."""
+        return () if self.qualifier is None else (self.qualifier,)
+
 
 @dataclass(frozen=True, slots=True)
 class Joined:

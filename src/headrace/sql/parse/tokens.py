@@ -15,7 +15,7 @@ from headrace.sql.errors import Span, SqlError, Text, did_you_mean, one_of
 from headrace.sql.parse.syntax import Name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 T = TypeVar("T")
 MAX_DEPTH = 60  # of brackets; sqlglot descends recursively
@@ -162,6 +162,13 @@ class Cursor:
         """A token that has not been taken yet."""
         at = self.index + ahead
         return self.tokens[at] if at < len(self.tokens) else None
+
+    def several(self, read: Callable[[Cursor], T]) -> tuple[T, ...]:
+        """One or more of what `read` reads, with commas between."""
+        found = [read(self)]
+        while self.accept(","):
+            found.append(read(self))
+        return tuple(found)
 
     def here(self) -> Span:
         """Where the next token stands, or the end."""
