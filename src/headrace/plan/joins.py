@@ -59,7 +59,7 @@ class Join:
         for side, (node, window) in enumerate(((self.left, self.left_window), (self.right, self.right_window))):
             self._check_partitions(side, node, window)
         for preserved, window in zip(self.kind.preserved, self.windows, strict=True):
-            if preserved and not (isinstance(window, RangeWindow) and window.lag == 0):
+            if preserved and (not window.edges or window.lag):
                 raise QueryError(
                     f"{self.kind.value} shows a row that met no other when it leaves its window, and {window} does not say when",
                     hint="give that side [RANGE ..] without LAG, or [NOW]",
@@ -148,7 +148,7 @@ def check_bounded(node: Join, left: tuple[Stream, ...], right: tuple[Stream, ...
                     hint="add DELAY (for example DELAY 10 SECONDS, or DELAY 0 if it is in order) or PUNCTUATED BY "
                     "to CREATE STREAM",
                 )
-            if stream.keep is not None and not isinstance(window, RangeWindow):
+            if stream.keep is not None and not window.edges:
                 raise QueryError(
                     f"KEEP of stream {stream.name!r} does not end what {window} of a join holds",
                     hint="give it [RANGE ..], or leave KEEP out",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 from headrace.errors import QueryError
@@ -120,7 +120,6 @@ class Stream:
     unique: Unique | None = None
     reads: str | None = None  # the stream whose rows it has, where that is another one
     static: bool = False  # a table: all of it is there before anything else begins
-    doc: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if self.timestamp is not None:

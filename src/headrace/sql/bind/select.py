@@ -10,7 +10,6 @@ from sqlglot import exp
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Late, Node, Rejected, Scan, WindowAggregate, base_stream, in_arrival_order
 from headrace.plan.profiles import Ability
-from headrace.plan.windows import RangeWindow
 from headrace.sql.bind.calls import Calls, Group
 from headrace.sql.bind.columns import project
 from headrace.sql.bind.join import bind_join
@@ -22,7 +21,6 @@ from headrace.sql.bind.relation import leaving, to_stream
 from headrace.sql.bind.report import Report
 from headrace.sql.bind.scope import Scope, aggregate_name, find_over, has_aggregate, place
 from headrace.sql.parse.syntax import Event, FromStream, Item, Joined, Recognize, Scalar, Select
-from headrace.sql.parse.windows import RangeSpec
 
 if TYPE_CHECKING:
     from headrace.plan.windows import Window
@@ -74,7 +72,7 @@ def bind_select(select: Select, catalog: Catalog) -> Node:
     if isinstance(look, Looking):
         return _select_report(select, clause, look, scope)
     if select.relation is not None:
-        found = _of_rows(select, select.relation.text, clause, node, scope)
+        found = _of_rows(select, select.relation.text, clause, look, node, scope)
         if found is not None:
             return found
     return _select_window(select, clause, look, node, scope)
@@ -120,14 +118,14 @@ def _one_window(select: Select, scope: Scope) -> WindowClause | None:
     return first or second
 
 
-def _of_rows(select: Select, relation: str, clause: WindowClause, node: Node, scope: Scope) -> Node | None:
+def _of_rows(select: Select, relation: str, clause: WindowClause, window: Window, node: Node, scope: Scope) -> Node | None:
     """ISTREAM or DSTREAM over a window that every event looks at; None where it gives what it would give without the word."""
     plain = not _aggregates(select, scope) and not select.group_by
     if relation == "ISTREAM":
         return _select_plain(select, node, scope) if plain else None  # rows come into a window as they come
-    if plain and relation == "DSTREAM" and isinstance(clause.spec, RangeSpec):
+    if plain and relation == "DSTREAM" and window.edges:
         with scope.text.at(clause.span):
-            node = leaving(node, RangeWindow(clause.spec.size, clause.spec.lag))
+            node = leaving(node, window)
         return _select_plain(select, node, scope)
     assert select.relation is not None
     message = f"{relation} of a window that every event looks at would repeat its groups at every event"

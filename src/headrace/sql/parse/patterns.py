@@ -10,7 +10,7 @@ from headrace.sql.errors import one_of
 from headrace.sql.parse.durations import duration, whole_number
 from headrace.sql.parse.expressions import scalar
 from headrace.sql.parse.items import items
-from headrace.sql.parse.sinks import ends
+from headrace.sql.parse.sinks import ends, finish
 from headrace.sql.parse.syntax import Element, Event, From, FromStream, Star
 from headrace.sql.parse.tokens import is_name
 
@@ -54,7 +54,8 @@ def pattern(cursor: Cursor, read: Read, prefix: IntoClause | None, *, nested: bo
     memory = _spill(cursor, any(e.repeated for e in elements))
     emits, target = ends(cursor, prefix, nested=nested)
     seen = (not bare or memory or emits or target, memory or emits or target, emits or nested, target or nested)
-    _finish(cursor, nested=nested, still=[c for c, there in zip(CLAUSES[2:], seen, strict=True) if not there])
+    still = [c for c, there in zip(CLAUSES[2:], seen, strict=True) if not there]
+    finish(cursor, CLAUSES, still, nested=nested, end="')'" if nested else "the end of the statement", first="SEQ(..), ")
     selection = Selection(chosen) if chosen else Selection.ANY
     return Event(elements, selection, where, within, within_span, returned, emits, target, cursor.since(start), memory)
 
@@ -109,16 +110,6 @@ def _returned(cursor: Cursor) -> tuple[Item | Star, ...]:
     if not cursor.accept("RETURN"):
         return (Star(None, cursor.since(max(cursor.index - 1, 0))),)
     return items(cursor, CLAUSES[3:], CLAUSES[3:])
-
-
-def _finish(cursor: Cursor, *, nested: bool, still: list[str]) -> None:
-    """Nothing may follow but the end, or the bracket of a sub-select."""
-    if cursor.done or (nested and cursor.at(")")):
-        return
-    misplaced = next((c for c in CLAUSES if cursor.at(c)), None)
-    if misplaced:
-        raise cursor.error(f"{misplaced} is out of order", hint=f"the order is SEQ(..), {', '.join(CLAUSES)}")
-    raise cursor.expected(one_of([*still, "')'" if nested else "the end of the statement"]), near=still)
 
 
 def _spill(cursor: Cursor, repeated: bool) -> Spill | None:

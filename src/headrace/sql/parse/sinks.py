@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 from headrace.plan.query import ConsoleSink, Emit, FileSink, StreamSink, TableSink, Using
 from headrace.plan.sinks import ENDINGS
+from headrace.sql.errors import one_of
 from headrace.sql.parse.syntax import EmitClause, IntoClause
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.plan.query import Sink
     from headrace.sql.parse.tokens import Cursor
 
@@ -88,6 +91,16 @@ def _file(cursor: Cursor) -> FileSink:
 def file_format(path: str, default: str) -> str:
     """The format that the ending of a path names."""
     return next((kind for ending, kind in ENDINGS.items() if path.lower().endswith(ending)), default)
+
+
+def finish(cursor: Cursor, clauses: Sequence[str], still: Sequence[str], *, nested: bool, end: str, first: str = "") -> None:
+    """Nothing may follow but the end, or the bracket of a sub-select; `still` are the clauses that could."""
+    if cursor.done or (nested and cursor.at(")")):
+        return
+    misplaced = next((c for c in clauses if cursor.at(c)), None)
+    if misplaced:
+        raise cursor.error(f"{misplaced} is out of order", hint=f"the order is {first}{', '.join(clauses)}")
+    raise cursor.expected(one_of([*still, end]), near=still)
 
 
 def ends(cursor: Cursor, prefix: IntoClause | None, *, nested: bool) -> tuple[EmitClause | None, IntoClause | None]:
