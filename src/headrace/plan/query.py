@@ -8,7 +8,19 @@ from enum import Enum
 
 from headrace.errors import QueryError, unknown
 from headrace.plan.joins import Join, check_bounded
-from headrace.plan.nodes import Filter, Late, Node, Project, Rejected, Scan, WindowAggregate, WindowReport, base_streams, children
+from headrace.plan.nodes import (
+    Filter,
+    Late,
+    Node,
+    Project,
+    Rejected,
+    Scan,
+    WindowAggregate,
+    WindowReport,
+    base_streams,
+    children,
+    over,
+)
 from headrace.plan.patterns import Pattern
 from headrace.plan.sinks import CONSOLE, ConsoleSink, FileSink, Sink, StreamSink, TableSink, check_apart
 from headrace.plan.stream import Bound, Stream
@@ -173,9 +185,8 @@ def _told_of(node: Node, together: tuple[tuple[Stream, ...], ...]) -> Node:
     match node:
         case Late(stream=stream):
             return Late(stream, tuple(streams for streams in together if stream in streams))
-        case Filter(input=below) | Project(input=below):
-            told = _told_of(below, together)
-            return node if told == below else replace(node, input=told)
+        case Filter() | Project():
+            return over(node, lambda child: _told_of(child, together))
     return node
 
 
