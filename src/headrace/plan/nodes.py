@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from headrace.errors import QueryError
-from headrace.plan.aggregates import Aggregate, result_type
+from headrace.plan.aggregates import Aggregate
 from headrace.plan.expr import UNKNOWN_TYPE, Expr
 from headrace.plan.joins import Join, join_bound
 from headrace.plan.patterns import Pattern
@@ -147,7 +147,7 @@ class WindowAggregate:
         columns = self.input.schema
         for expr in (*self.keys, *((self.where,) if self.where else ())):
             expr.check(columns)
-        results = tuple(_result(call, columns) for call in self.aggregates)
+        results = tuple(call.column(columns) for call in self.aggregates)
         for expr in self.window.exprs:
             expr.check(columns)
         object.__setattr__(self, "schema", Schema(columns.fields + results))
@@ -190,7 +190,7 @@ class WindowReport:
             expr.check(columns)
         keys = tuple(Field(name, _type(expr, columns)) for name, expr in self.keys)
         calls = (*self.aggregates, *(call for _, calls in self.beside for call in calls))
-        results = tuple(_result(call, columns) for call in calls)
+        results = tuple(call.column(columns) for call in calls)
         object.__setattr__(self, "schema", Schema(keys + self.window.bounds + results))
 
     def __str__(self) -> str:
@@ -215,12 +215,6 @@ def _alike(one: Schema, other: Schema) -> bool:
     pairs = list(zip(one.fields, other.fields, strict=False))
     unknown = UNKNOWN_TYPE
     return len(one.fields) == len(other.fields) and all(a.type == b.type or unknown in (a.type, b.type) for a, b in pairs)
-
-
-def _result(call: Aggregate, columns: Schema) -> Field:
-    for expr in call.exprs:
-        expr.check(columns)
-    return Field(call.name, result_type(call.function, [a.type_in(columns) for a in call.arguments]))
 
 
 def _type(expr: Expr, columns: Schema) -> str:

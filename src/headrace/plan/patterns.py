@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from headrace.errors import QueryError
-from headrace.plan.aggregates import Aggregate, result_type
+from headrace.plan.aggregates import Aggregate
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.schema import Field, Schema
 from headrace.plan.time import format_duration
@@ -210,10 +210,7 @@ class Pattern:
             raise QueryError(
                 f"{call.function.name} is for a repeated place, and {name!r} is none", hint=f"write {name}'s type with +"
             )
-        columns = place.input.schema
-        for expr in call.exprs:
-            expr.check(columns)
-        return Field(call.name, result_type(call.function, [a.type_in(columns) for a in call.arguments]))
+        return call.column(place.input.schema)
 
     def __str__(self) -> str:
         """One line for explain."""

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from headrace.errors import QueryError
 from headrace.plan.expr import UNKNOWN_TYPE, Expr
+from headrace.plan.schema import Field, Schema
 from headrace.plan.types import NUMERIC, base_type
 
 
@@ -170,6 +171,12 @@ class Aggregate:
     def exprs(self) -> tuple[Expr, ...]:
         """All that it reads of a row."""
         return self.arguments if self.filter is None else (*self.arguments, self.filter)
+
+    def column(self, columns: Schema) -> Field:
+        """The column that it gives, over rows of these."""
+        for expr in self.exprs:
+            expr.check(columns)
+        return Field(self.name, result_type(self.function, [a.type_in(columns) for a in self.arguments]))
 
     def __str__(self) -> str:
         inner = ", ".join(map(str, self.arguments)) or "*"
