@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from headrace.errors import QueryError
 from headrace.plan.expr import Expr
-from headrace.plan.nodes import Filter, Merge, Node, Project, Scan, over
+from headrace.plan.nodes import Filter, Merge, Node, Project, Scan
 from headrace.plan.stream import Stream
 
 SUFFIX = "__by_arrival"
@@ -17,8 +17,10 @@ def by_arrival(node: Node) -> Node:
     match node:
         case Scan(stream=stream):
             return Scan(_arriving(stream))
-        case Filter() | Project() | Merge():
-            return over(node, by_arrival)
+        case Filter() | Project():
+            return replace(node, input=by_arrival(node.input))
+        case Merge(inputs=inputs):
+            return Merge(tuple(map(by_arrival, inputs)))
     raise QueryError(
         "system time is that of rows as they come from a source, and these are results of a window",
         hint="use SYSTEM in the inner query, or measure in the time of the results",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
 from headrace.errors import QueryError
 from headrace.plan.aggregates import Aggregate
@@ -15,9 +14,6 @@ from headrace.plan.stream import Bound, Stream
 from headrace.plan.time import format_duration
 from headrace.plan.triggers import EveryTime, Trigger
 from headrace.plan.windows import LookedAt, RangeWindow, Window
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # A late row is the row and its event time; a rejected one is its text, why, and where it stood.
 LATE_EXTRA = (Field("_time", "TIMESTAMP"),)
@@ -250,24 +246,6 @@ def children(node: Node) -> tuple[Node, ...]:
             return left, right
         case Pattern(places=places):
             return tuple(p.input for p in places)
-
-
-def over(node: Node, change: Callable[[Node], Node]) -> Node:
-    """The node over its inputs as they are after a change; the node itself where that changes none."""
-    was = children(node)
-    inputs = tuple(map(change, was))
-    if all(new is old for new, old in zip(inputs, was, strict=True)):
-        return node
-    match node:
-        case Filter() | Project() | WindowAggregate() | WindowReport():
-            return replace(node, input=inputs[0])
-        case Merge():
-            return Merge(inputs)
-        case Join():
-            return replace(node, left=inputs[0], right=inputs[1])
-        case Pattern(places=places):
-            return replace(node, places=tuple(replace(p, input=new) for p, new in zip(places, inputs, strict=True)))
-    return node
 
 
 def in_arrival_order(node: Node) -> bool:

@@ -19,7 +19,6 @@ from headrace.plan.nodes import (
     WindowReport,
     base_streams,
     children,
-    over,
 )
 from headrace.plan.patterns import Pattern
 from headrace.plan.sinks import CONSOLE, ConsoleSink, FileSink, Sink, StreamSink, TableSink, check_apart
@@ -185,8 +184,9 @@ def _told_of(node: Node, together: tuple[tuple[Stream, ...], ...]) -> Node:
     match node:
         case Late(stream=stream):
             return Late(stream, tuple(streams for streams in together if stream in streams))
-        case Filter() | Project():
-            return over(node, lambda child: _told_of(child, together))
+        case Filter(input=below) | Project(input=below):
+            told = _told_of(below, together)
+            return node if told == below else replace(node, input=told)
     return node
 
 

@@ -6,12 +6,22 @@ own that no sink sees, and a scan of its results takes its place. Feeds of a lev
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from headrace.plan.expr import Expr
 from headrace.plan.joins import Join
-from headrace.plan.nodes import Filter, Merge, Node, Project, Scan, WindowAggregate, WindowReport, base_streams, children, over
+from headrace.plan.nodes import (
+    Filter,
+    Merge,
+    Node,
+    Project,
+    Scan,
+    WindowAggregate,
+    WindowReport,
+    base_streams,
+    children,
+)
 from headrace.plan.patterns import Pattern
 from headrace.plan.stream import Bound, StageSource, Stream
 from headrace.stages.flatten import side_by_side, window_chain
@@ -64,7 +74,19 @@ class Cuts:
         return self._over_feeds(node, set(_fed(node)))
 
     def _over_feeds(self, node: Node, fed: set[Node]) -> Node:
-        return self._scan(node) if node in fed else over(node, lambda child: self._over_feeds(child, fed))
+        match node:
+            case _ if node in fed:
+                return self._scan(node)
+            case Filter() | Project() | WindowAggregate() | WindowReport():
+                below = self._over_feeds(node.input, fed)
+                return node if below is node.input else replace(node, input=below)
+            case Merge(inputs=inputs):
+                return Merge(tuple(self._over_feeds(child, fed) for child in inputs)) if fed else node
+            case Join(left=left, right=right) if fed:
+                return replace(node, left=self._over_feeds(left, fed), right=self._over_feeds(right, fed))
+            case Pattern(places=places) if fed:
+                return replace(node, places=tuple(replace(p, input=self._over_feeds(p.input, fed)) for p in places))
+        return node
 
     def _scan(self, node: Node) -> Node:
         """The results of a feed, in the types that the plan has for them: Spark may know better."""
