@@ -110,15 +110,10 @@ def _node(node: Node) -> Iterator[str]:
     for window in windows(node):
         yield str(window)
         trigger = window.trigger if isinstance(window, WindowReport) else None
-        yield from (
-            f"  {name:<{WIDTH}}{words}"
-            for name, words in (
-                ("reacts to", "every event (tuple-driven)" if trigger is None else trigger.reacts),
-                ("told", _told(window)),
-                ("holds", window.window.holds(trigger)),
-                ("rows stand", _order(window)),
-            )
-        )
+        yield f"  {'reacts to':<{WIDTH}}{'every event (tuple-driven)' if trigger is None else trigger.reacts}"
+        yield f"  {'told':<{WIDTH}}{_told(window)}"
+        yield f"  {'holds':<{WIDTH}}{window.window.holds(trigger)}"
+        yield f"  {'rows stand':<{WIDTH}}{_order(window)}"
 
 
 def _told(window: WindowNode) -> str:
