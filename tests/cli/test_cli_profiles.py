@@ -56,7 +56,8 @@ def test_models_and_the_order_of_rows():
     [
         "[RANGE 5 SECONDS LAG 1 SECOND]", "[ROWS 3 PARTITIONED BY b]", "[UNBOUNDED]", "[NOW]", "[SIZE 4 EVERY 2]",
         "[SIZE 4 ON b EVERY 2 ON b]", "[RANGE 4 SECONDS LAG 2 SECONDS SLIDE 2 SECONDS]", "[SESSION 5 SECONDS]", "[DELTA 5 ON v]",
-        "[FIXED FROM '2026-01-01' TO '2026-01-02']", "[SIZE 2 SECONDS SYSTEM]",
+        "[FIXED FROM '2026-01-01' TO '2026-01-02']", "[SIZE 2 SECONDS SYSTEM]", "[LANDMARK FROM '2026-01-01' EVERY 1 DAY]",
+        "[LANDMARK TO '2026-01-01' EVERY 1 DAY]",
     ],
 )  # fmt: skip
 def test_every_window_has_words(window, profile):

@@ -19,7 +19,7 @@ from headrace.kernels import signatures as s
 from headrace.oracle.scalar import evaluate
 from headrace.plan.expr import Expr
 from headrace.plan.schema import Schema
-from headrace.scalars.compiled import NUMBER_OR_NULL, Compiled, Slot, compile_expression, jit
+from headrace.scalars.compiled import Compiled, Slot, compile_expression, jit
 
 NAN, INF = math.nan, math.inf
 LEAST, MOST = -(2**63), 2**63 - 1
@@ -177,7 +177,7 @@ def some_cases(first: int):
         if CASES[case][1] != "refused":
             compiled = numbered(case)
             text += f"    if case == {case}:\n{indent(compiled.body + compiled.gives, '    ')}"
-    return jit(text + "    return 0.0, True\n", NUMBER_OR_NULL(s.integer, s.ints, s.flags))
+    return jit(text + "    return 0.0, True\n", s.number_or_null(s.integer, s.ints, s.flags))
 
 
 @pytest.mark.parametrize("case", range(len(CASES)), ids=[sql for sql, _ in CASES])

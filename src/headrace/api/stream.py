@@ -191,7 +191,7 @@ class Windowed:
         by = [(e.as_column or f"_key{i}", e) for i, e in enumerate(look.partition_by)]
         keys = tuple({e: (n, e) for n, e in (*by, *items[: len(self.keys)])}.values())
         node = WindowReport(look.node, look.window, look.trigger, keys, tuple(calls), where, look.on_change)
-        names = [*(name for name, _ in keys), *(f.name for f in node.bounds)]
+        names = [*(name for name, _ in keys), *(f.name for f in node.window.bounds)]
         return Project(node, (*((n, Expr.column(n)) for n in names), *items[len(self.keys) :]))
 
 

@@ -9,10 +9,10 @@ from headrace.api.texts import bind, duration
 from headrace.errors import QueryError
 from headrace.plan.nodes import Filter
 from headrace.plan.profiles import Model, Settings, changed
-from headrace.plan.windows import EveryTime, RangeWindow, RowsWindow, UnboundedWindow
-from headrace.sql.bind.policy import ability_of, check_able, in_order, looking
+from headrace.plan.triggers import EveryTime
+from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
+from headrace.sql.bind.policy import Looking, ability_of, check_able, in_order, looking
 from headrace.sql.bind.scope import Scope
-from headrace.sql.bind.select import event_window
 from headrace.sql.errors import Span, Text
 from headrace.sql.parse.syntax import Name
 from headrace.sql.parse.tokens import Cursor, tokenize
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from headrace.plan.nodes import Node
     from headrace.plan.schema import Schema
     from headrace.plan.windows import Window
-    from headrace.sql.bind.policy import Looking
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +66,7 @@ class Written:
         check_able(text, self.settings, ability_of(clause.spec), clause.span)
         with text.at(clause.span):
             look = looking(clause, node, scope, self.settings, batch)
-            if look is not None:
-                return look.node, look
-            return in_order(clause.spec, node, self.settings), event_window(clause, scope)
+            return (look.node if isinstance(look, Looking) else in_order(clause.spec, node, self.settings)), look
 
 
 WindowLike = RangeWindow | Rows | UnboundedWindow | Size | Written

@@ -13,7 +13,6 @@ from headrace.evolution.held import held_as
 from headrace.evolution.names import Names, names_of
 from headrace.plan.query import Emit
 from headrace.plan.time import format_duration
-from headrace.plan.windows import RangeWindow, RowsWindow
 from headrace.program.aggregates import vectors_of
 from headrace.program.joins import JoinProgram
 from headrace.program.patterns import PatternProgram
@@ -216,18 +215,18 @@ class _Held:
     def _rows(self, program: WindowsProgram, tally: Tally, old: WindowsProgram) -> Iterator[str]:
         """Whether rows are there that a tally can be made of."""
         of = program.windows[tally.window]
-        match of.window:
-            case RangeWindow(size=size, lag=lag):
-                longest = max(old.edges, default=0)
-                if lag + size > longest:
-                    reach = f"the rows of the last {format_duration(longest)}" if longest else "no rows"
-                    yield f"rows of the last {format_duration(lag + size)}; the checkpoint has {reach}"
-            case RowsWindow(rows=rows) if of.partitions is None:
-                most = max((w.window.rows for w in old.windows if isinstance(w.window, RowsWindow)), default=0)
-                if rows > most:
-                    yield f"the last {rows} rows; the checkpoint has {most or 'none'}"
-            case _:
-                yield f"what has come into {of.window} so far"
+        edges, rows = of.window.edges, of.window.last_rows
+        if edges:
+            longest = max(old.edges, default=0)
+            if max(edges) > longest:
+                reach = f"the rows of the last {format_duration(longest)}" if longest else "no rows"
+                yield f"rows of the last {format_duration(max(edges))}; the checkpoint has {reach}"
+        elif rows is not None:
+            most = max((w.window.last_rows or 0 for w in old.windows), default=0)
+            if rows > most:
+                yield f"the last {rows} rows; the checkpoint has {most or 'none'}"
+        else:
+            yield f"what has come into {of.window} so far"
         masks = frozenset(self.names.inputs[m] for m in self.stage.vectors[tally.vector].masks)
         keeps = [frozenset(self.known.inputs[m] for m in masks) for masks in self.old.keep]
         if keeps and not any(kept <= masks for kept in keeps):

@@ -39,4 +39,5 @@ WORD_PAIRS = _write(types.uint64, 2)
 integer = types.int64
 word = types.uint64
 boolean = types.boolean
+number_or_null = types.Tuple((types.float64, types.boolean))
 nothing = types.void

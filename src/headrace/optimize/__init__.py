@@ -17,15 +17,7 @@ from headrace.optimize.share_aggregates import share_aggregates
 from headrace.plan.explain import tree
 from headrace.plan.nodes import Node
 
-RULES: tuple[Rule, ...] = (
-    pushdown_where,
-    merge_filters,
-    push_into_join,
-    merge_windows,
-    share_aggregates,
-    merge_projects,
-    prune,
-)
+RULES: tuple[Rule, ...] = (pushdown_where, merge_filters, push_into_join, merge_windows, share_aggregates, merge_projects, prune)
 MAX_ROUNDS = 10
 
 __all__ = ["RULES", "optimize"]

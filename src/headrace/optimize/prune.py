@@ -66,8 +66,7 @@ def _never_fails(call: Aggregate, node: WindowAggregate) -> bool:
 
 
 def _reads(node: WindowAggregate, calls: tuple[Aggregate, ...]) -> list[Expr]:
-    window = getattr(node.window, "partition_by", ())
-    found = [*node.keys, *window, *(e for a in calls for e in a.exprs)]
+    found = [*node.keys, *node.window.exprs, *(e for a in calls for e in a.exprs)]
     return [e for e in (*found, node.where) if e is not None]
 
 

@@ -7,12 +7,11 @@ from dataclasses import replace
 from sqlglot import exp
 
 from headrace.optimize.rewrite import bottom_up
-from headrace.plan.expr import Expr, all_of
+from headrace.plan.expr import Expr, all_of, conjuncts
 from headrace.plan.joins import Join, JoinKind
 from headrace.plan.nodes import Filter, Node
 from headrace.plan.schema import Schema
 from headrace.plan.types import NUMERIC, base_type
-from headrace.plan.windows import RowsWindow
 
 COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 
@@ -52,10 +51,10 @@ def _push(node: Node) -> Node:
     join = node.input
     stays: list[Expr] = []
     pushed: tuple[list[Expr], list[Expr]] = ([], [])
-    for part in _conjuncts(node.predicate.tree):
+    for part in conjuncts(node.predicate.tree):
         condition = Expr.of(part)
         side = _side(condition, join)
-        if side is not None and not isinstance(join.windows[side], RowsWindow) and _never_fails(part, node.schema):
+        if side is not None and not join.windows[side].counts_rows and _never_fails(part, node.schema):
             pushed[side].append(condition)
         else:
             stays.append(condition)
@@ -68,11 +67,6 @@ def _push(node: Node) -> Node:
 def _filtered(node: Node, conditions: list[Expr]) -> Node:
     predicate = all_of(tuple(conditions))
     return node if predicate is None else Filter(node, predicate)
-
-
-def _conjuncts(tree: exp.Expr) -> list[exp.Expr]:
-    inner = tree.unnest()
-    return [*_conjuncts(inner.this), *_conjuncts(inner.expression)] if isinstance(inner, exp.And) else [tree]
 
 
 def _side(condition: Expr, join: Join) -> int | None:

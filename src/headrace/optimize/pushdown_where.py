@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from headrace.optimize.rewrite import bottom_up
 from headrace.plan.nodes import Filter, Node, WindowAggregate, base_streams
-from headrace.plan.windows import RowsWindow, UnboundedWindow
 
 
 def pushdown_where(node: Node) -> Node:
@@ -31,8 +30,8 @@ def pushdown_where(node: Node) -> Node:
 
 
 def _push(node: Node) -> Node:
-    if not isinstance(node, WindowAggregate) or node.where is None or isinstance(node.window, RowsWindow):
+    if not isinstance(node, WindowAggregate) or node.where is None or node.window.counts_rows:
         return node
-    if isinstance(node.window, UnboundedWindow) and any(s.keep is not None for s in base_streams(node)):
+    if node.window.keeps_keys and any(s.keep is not None for s in base_streams(node)):
         return node
     return replace(node, input=Filter(node.input, node.where), where=None)

@@ -24,14 +24,10 @@ from headrace.plan.expr import Expr
 from headrace.plan.nodes import WindowReport
 from headrace.plan.schema import Field, Schema
 from headrace.plan.time import END_OF_TIME
+from headrace.plan.triggers import EveryField, EveryInstant, EveryRows, EveryTime, OnClose
 from headrace.plan.windows import (
     DeltaWindow,
-    EveryField,
-    EveryInstant,
-    EveryRows,
-    EveryTime,
     FieldWindow,
-    OnClose,
     RangeWindow,
     RowsWindow,
     SessionWindow,
@@ -94,7 +90,7 @@ class _Reports:
                 told = {g: w for g, w in told.items() if before.get(g) != w}
                 before = now if look.only is None else {**before, **{g: now.get(g, []) for g in look.only}}
             for group in told.values():
-                bounds: tuple[Any, ...] = (from_micros(look.start), from_micros(look.end))[2 - len(node.bounds) :]
+                bounds: tuple[Any, ...] = (from_micros(look.start), from_micros(look.end))[2 - len(node.window.bounds) :]
                 shown = map(_positive_zero, self.values[group[0]])
                 mark = () if look.mark is None else (look.mark + HALF,)
                 key = (*look.key, *mark, *group_words(self.types, self.values[group[0]]))

@@ -99,5 +99,4 @@ def arrow_schema(schema: Schema) -> pa.Schema:
 
 
 def schema_of(columns: pa.Schema) -> Schema:
-    """The schema of Arrow columns."""
     return Schema(tuple(Field(f.name, spark_type(f.type)) for f in columns))

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from headrace.plan.expr import UNKNOWN_TYPE
-from headrace.plan.types import base_type
-
-INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+from headrace.plan.types import INTEGRAL, base_type
 
 
 class Family(Enum):
@@ -29,7 +27,7 @@ class Family(Enum):
 
 
 _FAMILIES = {
-    **dict.fromkeys(INTEGERS, Family.INTEGER),
+    **dict.fromkeys(INTEGRAL, Family.INTEGER),
     **dict.fromkeys(("FLOAT", "DOUBLE", "DECIMAL"), Family.FRACTION),
     **dict.fromkeys(("STRING", "VARCHAR", "CHAR"), Family.STRING),
     **dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ"), Family.TIME),
@@ -56,7 +54,6 @@ class Operand:
 
     @property
     def family(self) -> Family:
-        """Of its type."""
         return family(self.type)
 
 
@@ -87,8 +84,8 @@ def common(one: str, other: str) -> str | None:
 
 def _number(one: str, other: str) -> str:
     bases = {base_type(one), base_type(other)}
-    if bases <= set(INTEGERS):
-        return max(bases, key=INTEGERS.index)
+    if bases <= set(INTEGRAL):
+        return max(bases, key=INTEGRAL.index)
     return "DOUBLE" if bases & {"FLOAT", "DOUBLE"} else "DECIMAL"
 
 

@@ -92,7 +92,6 @@ class Expr:
         return _type_in(self, schema)
 
     def __str__(self) -> str:
-        """The SQL text."""
         return self.sql
 
 
@@ -135,9 +134,14 @@ def _type_in(expr: Expr, schema: Schema) -> str:
     return found.sql(dialect="spark") if found else UNKNOWN_TYPE
 
 
+def conjuncts(tree: exp.Expr) -> list[exp.Expr]:
+    """The conditions that AND puts together."""
+    inner = tree.unnest()
+    return [*conjuncts(inner.this), *conjuncts(inner.expression)] if isinstance(inner, exp.And) else [tree]
+
+
 @lru_cache(maxsize=4096)
 def all_of(predicates: tuple[Expr, ...]) -> Expr | None:
-    """Conjunction of predicates; None where there is none."""
     if not predicates:
         return None
     return Expr.of(exp.and_(*(p.tree for p in predicates)))
@@ -145,7 +149,6 @@ def all_of(predicates: tuple[Expr, ...]) -> Expr | None:
 
 @lru_cache(maxsize=4096)
 def any_of(predicates: tuple[Expr, ...]) -> Expr | None:
-    """Disjunction of predicates; None where there is none."""
     if not predicates:
         return None
     return Expr.of(exp.or_(*(p.tree for p in predicates)))

@@ -59,7 +59,7 @@ class Join:
         for side, (node, window) in enumerate(((self.left, self.left_window), (self.right, self.right_window))):
             self._check_partitions(side, node, window)
         for preserved, window in zip(self.kind.preserved, self.windows, strict=True):
-            if preserved and not (isinstance(window, RangeWindow) and window.lag == 0):
+            if preserved and (not window.edges or window.lag):
                 raise QueryError(
                     f"{self.kind.value} shows a row that met no other when it leaves its window, and {window} does not say when",
                     hint="give that side [RANGE ..] without LAG, or [NOW]",
@@ -87,10 +87,10 @@ class Join:
     @property
     def counts(self) -> bool:
         """Whether some window counts the rows of a whole side, so that all of them must meet."""
-        return any(isinstance(w, RowsWindow) and not w.partition_by for w in self.windows)
+        return any(w.last_rows is not None for w in self.windows)
 
     def _check_partitions(self, side: int, node: Node, window: Window) -> None:
-        if not isinstance(window, RowsWindow) or not window.partition_by:
+        if not window.partition_by:
             return
         own = {pair[side] for pair in self.on}
         for expr in window.partition_by:
@@ -106,7 +106,6 @@ class Join:
                 raise QueryError(f"{window} cannot tell its partitions apart once {pair[side]} is a DOUBLE", hint=KEY_HINT)
 
     def __str__(self) -> str:
-        """One line for explain."""
         on = " AND ".join(f"{left} = {right}" for left, right in self.on)
         return f"Join {self.left_window} {self.kind.value} {self.right_window}" + (f" ON {on}" if on else "")
 
@@ -149,7 +148,7 @@ def check_bounded(node: Join, left: tuple[Stream, ...], right: tuple[Stream, ...
                     hint="add DELAY (for example DELAY 10 SECONDS, or DELAY 0 if it is in order) or PUNCTUATED BY "
                     "to CREATE STREAM",
                 )
-            if stream.keep is not None and not isinstance(window, RangeWindow):
+            if stream.keep is not None and not window.edges:
                 raise QueryError(
                     f"KEEP of stream {stream.name!r} does not end what {window} of a join holds",
                     hint="give it [RANGE ..], or leave KEEP out",

@@ -5,33 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from headrace.errors import QueryError
-from headrace.plan.aggregates import Aggregate, result_type
+from headrace.plan.aggregates import Aggregate
 from headrace.plan.expr import UNKNOWN_TYPE, Expr
 from headrace.plan.joins import Join, join_bound
 from headrace.plan.patterns import Pattern
 from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import Bound, Stream
-from headrace.plan.time import format_duration, format_instant
-from headrace.plan.windows import (
-    DeltaWindow,
-    EveryField,
-    EveryInstant,
-    EveryRows,
-    EveryTime,
-    FieldWindow,
-    LookedAt,
-    RangeWindow,
-    RowsWindow,
-    SessionWindow,
-    SpanWindow,
-    Trigger,
-    UnboundedWindow,
-    UntilWindow,
-    Window,
-)
+from headrace.plan.time import format_duration
+from headrace.plan.triggers import EveryTime, Trigger
+from headrace.plan.windows import LookedAt, RangeWindow, Window
 
-# The window that a report is about: (window_start, window_end].
-BOUNDS = (Field("window_start", "TIMESTAMP"), Field("window_end", "TIMESTAMP"))
 # A late row is the row and its event time; a rejected one is its text, why, and where it stood.
 LATE_EXTRA = (Field("_time", "TIMESTAMP"),)
 REJECTED = Schema((*(Field(name, "STRING") for name in ("row", "reason", "source", "position", "file")), Field("line", "BIGINT")))
@@ -45,11 +28,9 @@ class Scan:
     schema: Schema = field(init=False)
 
     def __post_init__(self) -> None:
-        """A scan has the columns of its stream."""
         object.__setattr__(self, "schema", self.stream.schema)
 
     def __str__(self) -> str:
-        """One line for explain."""
         return str(self.stream)
 
 
@@ -65,11 +46,9 @@ class Late:
     schema: Schema = field(init=False)
 
     def __post_init__(self) -> None:
-        """The row, and how late it was."""
         object.__setattr__(self, "schema", Schema(self.stream.schema.fields + LATE_EXTRA))
 
     def __str__(self) -> str:
-        """One line for explain."""
         behind = (f", and behind K-slack over {', '.join(s.name for s in streams)}" for streams in self.together)
         return f"Late {self.stream.name}{''.join(behind)}"
 
@@ -82,7 +61,6 @@ class Rejected:
     schema: Schema = field(init=False, default=REJECTED)
 
     def __str__(self) -> str:
-        """One line for explain."""
         return f"Rejected {self.stream.name}"
 
 
@@ -95,12 +73,10 @@ class Filter:
     schema: Schema = field(init=False)
 
     def __post_init__(self) -> None:
-        """The predicate may use the columns of the input only."""
         self.predicate.check(self.input.schema)
         object.__setattr__(self, "schema", self.input.schema)
 
     def __str__(self) -> str:
-        """One line for explain."""
         return f"Filter {self.predicate}"
 
 
@@ -113,7 +89,6 @@ class Project:
     schema: Schema = field(init=False)
 
     def __post_init__(self) -> None:
-        """Types follow from the expressions."""
         if not self.items:
             raise QueryError("a SELECT needs at least one column")
         columns = self.input.schema
@@ -121,7 +96,6 @@ class Project:
         object.__setattr__(self, "schema", Schema(fields))
 
     def __str__(self) -> str:
-        """One line for explain."""
         return "Project " + ", ".join(e.sql if e.as_column == n else f"{e} AS {n}" for n, e in self.items)
 
 
@@ -146,7 +120,6 @@ class Merge:
         object.__setattr__(self, "schema", first)
 
     def __str__(self) -> str:
-        """One line for explain."""
         return f"Merge of {len(self.inputs)} streams"
 
 
@@ -170,14 +143,12 @@ class WindowAggregate:
         columns = self.input.schema
         for expr in (*self.keys, *((self.where,) if self.where else ())):
             expr.check(columns)
-        results = tuple(_result(call, columns) for call in self.aggregates)
-        if isinstance(self.window, RowsWindow):
-            for expr in self.window.partition_by:
-                expr.check(columns)
+        results = tuple(call.column(columns) for call in self.aggregates)
+        for expr in self.window.exprs:
+            expr.check(columns)
         object.__setattr__(self, "schema", Schema(columns.fields + results))
 
     def __str__(self) -> str:
-        """One line for explain."""
         where = f" WHERE {self.where}" if self.where else ""
         by = f" GROUP BY {', '.join(map(str, self.keys))}" if self.keys else ""
         calls = ", ".join(f"{a} AS {a.name}" for a in self.aggregates)
@@ -206,7 +177,7 @@ class WindowReport:
     def __post_init__(self) -> None:
         """Names must exist, types must fit, and no two columns share a name."""
         columns = self.input.schema
-        if (self.on_change or self.beside) and not (isinstance(self.window, RangeWindow) and isinstance(self.trigger, EveryTime)):
+        if (self.on_change or self.beside) and not (self.window.edges and isinstance(self.trigger, EveryTime)):
             raise QueryError(
                 "only a window of time that is looked at by the clock can be compared with what it was at the last look",
                 hint="every other look comes with rows, and so with a change: leave the setting out",
@@ -215,16 +186,10 @@ class WindowReport:
             expr.check(columns)
         keys = tuple(Field(name, _type(expr, columns)) for name, expr in self.keys)
         calls = (*self.aggregates, *(call for _, calls in self.beside for call in calls))
-        results = tuple(_result(call, columns) for call in calls)
-        object.__setattr__(self, "schema", Schema(keys + self.bounds + results))
-
-    @property
-    def bounds(self) -> tuple[Field, ...]:
-        """The columns that say which window it was."""
-        return bounds_of(self.window)
+        results = tuple(call.column(columns) for call in calls)
+        object.__setattr__(self, "schema", Schema(keys + self.window.bounds + results))
 
     def __str__(self) -> str:
-        """One line for explain."""
         where = f" WHERE {self.where}" if self.where else ""
         by = f" GROUP BY {', '.join(str(e) for _, e in self.keys)}" if self.keys else ""
         calls = ", ".join(f"{a} AS {a.name}" for a in self.aggregates)
@@ -233,29 +198,9 @@ class WindowReport:
         return f"WindowReport {self.window} {self.trigger}{changed}{where}{by}: {calls}{more}"
 
 
-def bounds_of(window: LookedAt) -> tuple[Field, ...]:
-    """The columns that say which window it was: one that is not measured in time has an end only."""
-    return BOUNDS[1:] if isinstance(window, RowsWindow | FieldWindow | UnboundedWindow) else BOUNDS
-
-
 def policy_exprs(node: WindowReport) -> tuple[Expr, ...]:
     """What of the rows decides when the window is looked at, and what is in it."""
-    found: list[Expr] = []
-    match node.window:
-        case RowsWindow(partition_by=by):
-            found += by
-        case FieldWindow(on=on):
-            found.append(on)
-        case DeltaWindow(expr=expr):
-            found.append(expr)
-    match node.trigger:
-        case EveryRows(partition_by=by):
-            found += by
-        case EveryInstant(partition_by=by, batch=batch):
-            found += (*by, *(() if batch is None else (batch,)))
-        case EveryField(on=on):
-            found.append(on)
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys((*node.window.exprs, *node.trigger.exprs)))
 
 
 Node = Scan | Late | Rejected | Filter | Project | Merge | Join | Pattern | WindowAggregate | WindowReport
@@ -266,13 +211,6 @@ def _alike(one: Schema, other: Schema) -> bool:
     pairs = list(zip(one.fields, other.fields, strict=False))
     unknown = UNKNOWN_TYPE
     return len(one.fields) == len(other.fields) and all(a.type == b.type or unknown in (a.type, b.type) for a, b in pairs)
-
-
-def _result(call: Aggregate, columns: Schema) -> Field:
-    """The column that an aggregate gives."""
-    for expr in call.exprs:
-        expr.check(columns)
-    return Field(call.name, result_type(call.function, [a.type_in(columns) for a in call.arguments]))
 
 
 def _type(expr: Expr, columns: Schema) -> str:
@@ -297,7 +235,6 @@ def base_stream(node: Node) -> Stream:
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """The inputs of a node."""
     match node:
         case Scan() | Late() | Rejected():
             return ()
@@ -333,7 +270,7 @@ def retracts(node: Node) -> bool:
         case Merge(inputs=inputs):
             return any(map(retracts, inputs))
         case Join():
-            moving = any(isinstance(w, RowsWindow) for w in node.windows)
+            moving = any(w.counts_rows for w in node.windows)
             return moving or any(node.kind.preserved) or any(map(retracts, children(node)))
         case Pattern():
             streams = base_streams(node)
@@ -382,29 +319,9 @@ def state_bound(node: Node) -> str:
         case Join():
             streams = base_streams(node)
             return join_bound(node, _slack(streams), any(s.delay is Bound.UNBOUNDED for s in streams))
-        case WindowAggregate(window=window) | WindowReport(window=window):
+        case WindowAggregate() | WindowReport():
             streams = base_streams(node)
-            stream, delays = streams[0], [s.delay for s in streams]
-            slack = _slack(streams)
-            match window:
-                case _ if Bound.UNBOUNDED in delays:
-                    return "all rows of the stream, because DELAY is UNBOUNDED"
-                case RangeWindow():
-                    return f"rows of ({format_duration(window.reach)} + {slack}) at the rate of the stream"
-                case RowsWindow(rows=rows, partition_by=by):
-                    per = "per partition" if by else "in all"
-                    keep = f", until silent for {format_duration(stream.keep)}" if stream.keep else ""
-                    return f"{rows} rows {per}{keep}, and rows of {slack}"
-                case UnboundedWindow():
-                    keep = f", until silent for {format_duration(stream.keep)}" if stream.keep else ""
-                    return f"a fixed amount per key{keep}, and rows of {slack}"
-                case UntilWindow(stop=stop):
-                    return f"all rows up to {format_instant(stop)}, until then"
-                case SpanWindow():
-                    return f"a fixed amount per key, and rows of {slack}"
-                case FieldWindow(size=reach, on=on):
-                    return f"rows of the last {reach} of {on}, and of {slack}"
-                case SessionWindow(gap=gap):
-                    return f"a fixed amount per key, until silent for {format_duration(gap)}, and rows of {slack}"
-                case DeltaWindow():
-                    return f"a fixed amount per key, and rows of {slack}"
+            if any(s.delay is Bound.UNBOUNDED for s in streams):
+                return "all rows of the stream, because DELAY is UNBOUNDED"
+            keep = streams[0].keep
+            return node.window.bound(_slack(streams), f", until silent for {format_duration(keep)}" if keep else "")

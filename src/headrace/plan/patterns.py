@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from headrace.errors import QueryError
-from headrace.plan.aggregates import Aggregate, result_type
+from headrace.plan.aggregates import Aggregate
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.schema import Field, Schema
 from headrace.plan.time import format_duration
@@ -171,6 +171,7 @@ class Pattern:
         names = {new.lower(): (p.name, old) for p, own in zip(self.places, self.columns, strict=True) for old, new in own.items()}
 
         def swap(tree: exp.Expr) -> exp.Expr:
+            tree = unbracketed(tree)
             found = names.get(tree.name.lower()) if isinstance(tree, exp.Column) else None
             return tree if found is None else exp.column(found[1], table=found[0])
 
@@ -209,10 +210,7 @@ class Pattern:
             raise QueryError(
                 f"{call.function.name} is for a repeated place, and {name!r} is none", hint=f"write {name}'s type with +"
             )
-        columns = place.input.schema
-        for expr in call.exprs:
-            expr.check(columns)
-        return Field(call.name, result_type(call.function, [a.type_in(columns) for a in call.arguments]))
+        return call.column(place.input.schema)
 
     def __str__(self) -> str:
         """One line for explain."""
@@ -221,6 +219,12 @@ class Pattern:
         groups = "".join(f"; {name}: {call} AS {call.name}" for name, call in self.groups)
         spill = f" WITH ({self.spill})" if self.spill else ""
         return f"Pattern ({', '.join(map(str, self.places))}){how}{where} WITHIN {format_duration(self.within)}{spill}{groups}"
+
+
+def unbracketed(tree: exp.Expr) -> exp.Expr:
+    """A column without the brackets that putting one expression into another left round it."""
+    inside = tree.unnest()
+    return inside if isinstance(inside, exp.Column) else tree
 
 
 def place_columns(places: Several[Place]) -> tuple[dict[str, str], ...]:

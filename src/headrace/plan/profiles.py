@@ -48,6 +48,7 @@ class Ability(Enum):
     JOIN = "joins of windows"
     RECOGNIZE = "MATCH_RECOGNIZE"
     PATTERN = "EVENT SEQ(..)"
+    OURS = "such windows, which no other engine has"
 
 
 EVERYTHING = frozenset(Ability)
@@ -124,7 +125,6 @@ PROFILES = {
 
 
 def profile(name: str) -> Profile:
-    """A profile by its name."""
     if name.lower() not in PROFILES:
         raise QueryError(unknown("profile", name, PROFILES))
     return PROFILES[name.lower()]

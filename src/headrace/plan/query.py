@@ -94,7 +94,6 @@ class Query:
 
 
 def has_window(node: Node) -> bool:
-    """Whether any step keeps state."""
     return isinstance(node, WindowAggregate | WindowReport | Join | Pattern) or any(map(has_window, children(node)))
 
 

@@ -35,7 +35,6 @@ class Field:
         object.__setattr__(self, "type", normalize_type(self.type))
 
     def __str__(self) -> str:
-        """As in a CREATE SCHEMA."""
         return f"{self.name} {self.type}"
 
 
@@ -58,11 +57,9 @@ class Schema:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Column names in order."""
         return tuple(f.name for f in self.fields)
 
     def has(self, name: str) -> bool:
-        """Whether there is a column of this name."""
         return any(f.name.lower() == name.lower() for f in self.fields)
 
     def field(self, name: str) -> Field:
@@ -73,5 +70,4 @@ class Schema:
         raise QueryError(unknown("column", name, self.names))
 
     def __str__(self) -> str:
-        """As in a CREATE SCHEMA."""
         return "(" + ", ".join(map(str, self.fields)) + ")"

@@ -43,7 +43,6 @@ class FileSink:
     format: str = "parquet"  # one of FORMATS
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be written."""
         if not self.path.strip("/ "):
             raise QueryError(
                 f"FILE({self.path!r}) names no file and no directory", hint="for example FILE('out/') or FILE('out.csv')"
@@ -87,7 +86,6 @@ class FileSink:
         return COMPRESSIONS.get(_ending(self.path))
 
     def __str__(self) -> str:
-        """As written in SQL."""
         return f"FILE('{self.path}', '{self.format}')"
 
 
@@ -98,7 +96,6 @@ class TableSink:
     name: str
 
     def __str__(self) -> str:
-        """As written in SQL."""
         return f"TABLE {self.name}"
 
 
@@ -107,7 +104,6 @@ class ConsoleSink:
     """No INTO, or `INTO CONSOLE`: the rows are shown, at least once."""
 
     def __str__(self) -> str:
-        """As written in SQL."""
         return "CONSOLE"
 
 
@@ -118,7 +114,6 @@ class StreamSink:
     name: str
 
     def __str__(self) -> str:
-        """As written in SQL."""
         return self.name
 
 

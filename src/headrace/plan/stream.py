@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 from headrace.errors import QueryError
@@ -23,12 +23,10 @@ class FileSource:
     spooled: bool = False  # files of our own, which are what they should be and not looked at
 
     def __post_init__(self) -> None:
-        """Only formats that can be read."""
         if self.format not in ("csv", "json", "parquet", "auto"):
             raise QueryError(f"FILE cannot read {self.format!r}", hint="csv, json or parquet")
 
     def __str__(self) -> str:
-        """As written in SQL."""
         return f"FILE('{self.path}')" if self.format == "auto" else f"FILE('{self.path}', '{self.format}')"
 
 
@@ -42,7 +40,6 @@ class HostSource:
     delimiter: str = ","
 
     def __str__(self) -> str:
-        """As written in SQL."""
         return f"HOST('{self.host}', {self.port})"
 
 
@@ -54,7 +51,6 @@ class GenerateSource:
     options: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
-        """As written in SQL."""
         return f"GENERATE('{self.kind}'" + "".join(f", {k} => {v}" for k, v in self.options) + ")"
 
 
@@ -66,7 +62,6 @@ class FrameSource:
     position: tuple[str, str] | None = None  # columns (partition, offset) that place a row in the source
 
     def __str__(self) -> str:
-        """For explain."""
         return f"DATAFRAME({self.name})"
 
 
@@ -84,7 +79,6 @@ class StageSource:
     punctuated: bool = False  # whether punctuation alone bounds the disorder of some stream below it
 
     def __str__(self) -> str:
-        """For explain."""
         return self.node
 
 
@@ -105,7 +99,6 @@ class Unique:
     within: int
 
     def __str__(self) -> str:
-        """As written in SQL."""
         return f"UNIQUE BY {', '.join(map(str, self.by))} WITHIN {format_duration(self.within)}"
 
 
@@ -127,10 +120,8 @@ class Stream:
     unique: Unique | None = None
     reads: str | None = None  # the stream whose rows it has, where that is another one
     static: bool = False  # a table: all of it is there before anything else begins
-    doc: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
-        """The time and the unique columns must exist; durations must make sense."""
         if self.timestamp is not None:
             self.timestamp.check(self.schema)
         for expr in self.unique.by if self.unique else ():
@@ -181,7 +172,6 @@ class Stream:
         return not (isinstance(self.source, FrameSource) and self.source.position is not None)
 
     def __str__(self) -> str:
-        """One line for explain."""
         parts = [f"{'Table' if self.static else 'Stream'} {self.name} {self.schema} FROM {self.source}"]
         if self.timestamp is not None:
             parts.append(f"TIMESTAMP BY {self.timestamp}")

@@ -377,7 +377,6 @@ class Typing:
 
 
 def number_type(text: str) -> str:
-    """The type of a number that is written out."""
     if "e" in text.lower():
         return "DOUBLE"
     if "." in text:

@@ -15,7 +15,6 @@ def base_type(kind: str) -> str:
 
 
 def decimal_parts(kind: str) -> tuple[int, int]:
-    """Precision and scale of a DECIMAL type."""
     numbers = re.findall(r"\d+", kind)
     return (int(numbers[0]), int(numbers[1]) if len(numbers) > 1 else 0) if numbers else (10, 0)
 

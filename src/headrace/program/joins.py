@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headrace.plan.query import Emit
-from headrace.plan.windows import RowsWindow, Window
+from headrace.plan.windows import Window
 from headrace.program.outputs import Output
 from headrace.program.stage import Stage
 
@@ -42,18 +42,16 @@ class JoinProgram:
 
     @property
     def queries(self) -> tuple[str, ...]:
-        """Whose rows it makes."""
         return tuple(o.query for o in self.shown)
 
     @property
     def outputs(self) -> tuple[Output, ...]:
-        """No row leaves as it comes."""
         return ()
 
     @property
     def moving(self) -> bool:
         """Whether a row that comes late can undo a pair: it may push another out of a window, or be what a row waited for."""
-        return any(self.preserved) or any(isinstance(w, RowsWindow) for w in self.windows)
+        return any(self.preserved) or any(w.counts_rows for w in self.windows)
 
 
 JoinStage = Stage[JoinProgram]

@@ -136,12 +136,10 @@ class PatternProgram:
 
     @property
     def queries(self) -> tuple[str, ...]:
-        """Whose rows it makes."""
         return tuple(o.query for o in self.shown)
 
     @property
     def outputs(self) -> tuple[Output, ...]:
-        """No row leaves as it comes."""
         return ()
 
 

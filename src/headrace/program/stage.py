@@ -18,7 +18,7 @@ from typing import Generic, Protocol, TypeVar
 
 from headrace.plan.expr import Expr
 from headrace.plan.stream import Bound
-from headrace.plan.windows import DeltaWindow, SessionWindow
+from headrace.plan.windows import LookedAt
 from headrace.program.outputs import Output
 
 
@@ -67,7 +67,7 @@ class Table:
     inputs: tuple[int, ...]
     base: int | None = None  # LIFE, LIFE_PAIR: the table of the keys or pairs that live
     life: int | None = None  # LIFE_PAIR: the table of the lives
-    window: SessionWindow | DeltaWindow | None = None  # LIFE: what ends one; None: KEEP
+    window: LookedAt | None = None  # LIFE: what ends one; None: KEEP
     vectors: tuple[tuple[str, int], ...] = ()  # LIFE: the columns that DELTA compares, by name
 
     @property

@@ -12,18 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headrace.plan.query import Emit
-from headrace.plan.windows import (
-    EveryField,
-    EveryInstant,
-    EveryRows,
-    FieldWindow,
-    LookedAt,
-    RangeWindow,
-    RowsWindow,
-    Trigger,
-    UnboundedWindow,
-    UntilWindow,
-)
+from headrace.plan.triggers import Trigger
+from headrace.plan.windows import LookedAt
 from headrace.program.aggregates import Metric, Tally
 from headrace.program.outputs import Output
 from headrace.program.stage import Stage
@@ -59,7 +49,7 @@ class Report:
     @property
     def by_rows(self) -> bool:
         """Whether rows let it look, and not time alone."""
-        return isinstance(self.trigger, EveryRows | EveryField) or self.closed_by_rows
+        return self.trigger.by_rows or self.closed_by_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +94,9 @@ class WindowsProgram:
         """
         moving, offsets, longest = self.moving, set[int](), 0
         for i, program in enumerate(self.windows):
-            if isinstance(program.window, RangeWindow):
-                edges = {program.window.lag, program.window.lag + program.window.size}
-                longest = max(longest, *edges)
-                offsets |= edges if i in moving else set()
+            edges = program.window.edges
+            longest = max(longest, *edges, 0)
+            offsets |= {*edges} if i in moving else set()
         return tuple(sorted((offsets | {longest}) - {0}))
 
     @property
@@ -118,26 +107,22 @@ class WindowsProgram:
     @property
     def lets_go(self) -> bool:
         """Whether every row leaves every window in the end, so that keys nobody holds can be forgotten."""
-        if len(self.windows) == 1 and isinstance(self.windows[0].window, FieldWindow):
-            return True
-        return all(isinstance(w.window, RangeWindow) for w in self.windows)
+        return all(w.window.edges for w in self.windows) or (len(self.windows) == 1 and self.windows[0].window.rows_leave)
 
     @property
     def stores_rows(self) -> bool:
         """Whether rows must stay in the reservoir after they are final."""
-        kept = (RangeWindow, FieldWindow, UntilWindow)
-        counted = [isinstance(w.window, RowsWindow) and w.partitions is None for w in self.windows]
-        return any(counted) or any(isinstance(w.window, kept) for w in self.windows)
+        return any(w.window.stores_rows or w.window.last_rows is not None for w in self.windows)
 
     @property
     def by_instant(self) -> bool:
         """Whether rows of one time are seen together, and so must all be there before any of them is final."""
-        return self.has_peers or any(isinstance(r.trigger, EveryInstant) for r in self.reports)
+        return self.has_peers or any(r.trigger.depends_on == "instants" for r in self.reports)
 
     @property
     def has_peers(self) -> bool:
         """Whether an event sees rows of its time that stand behind it."""
-        return any(isinstance(w.window, RangeWindow | UnboundedWindow) and w.window.waits for w in self.windows)
+        return any(w.window.waits for w in self.windows)
 
 
 WindowStage = Stage[WindowsProgram]

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import StateError
-from headrace.plan import expr, patterns, query, schema, stream, windows
+from headrace.plan import expr, patterns, query, schema, stream, triggers, windows
 from headrace.program import aggregates, joins, outputs, rows, script, stage
 from headrace.program import patterns as pattern_program
 from headrace.program import windows as window_program
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 MODULES: tuple[ModuleType, ...] = (
-    expr, query, schema, stream, windows, patterns, import_module("headrace.plan.aggregates.function"),
+    expr, query, schema, stream, windows, triggers, patterns, import_module("headrace.plan.aggregates.function"),
     stage, script, outputs, aggregates, rows, joins, window_program, pattern_program,
 )  # fmt: skip
 CLASS, CHOICE = "is", "which"

@@ -15,7 +15,6 @@ from typing import Any
 
 import numba as nb
 import numpy as np
-from numba import types
 
 from headrace.errors import QueryError
 from headrace.kernels import scalars
@@ -28,7 +27,6 @@ from headrace.scalars.types import Kind, Slot, Value
 __all__ = ["Compiled", "Slot", "all_of", "compile_expression"]
 
 _HEAD = "def expression(values, nulls):\n"
-NUMBER_OR_NULL = types.Tuple((types.float64, types.boolean))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,7 @@ class Compiled:
     @property
     def number(self) -> Any:
         """`fn(values, nulls) -> (float, is NULL)`; times are in microseconds, dates in days."""
-        return jit(_HEAD + self.body + self.gives, NUMBER_OR_NULL(s.ints, s.flags))
+        return jit(_HEAD + self.body + self.gives, s.number_or_null(s.ints, s.flags))
 
     @property
     def gives(self) -> str:

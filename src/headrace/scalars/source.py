@@ -30,7 +30,6 @@ class Writer:
     count: int = 0
 
     def line(self, text: str) -> None:
-        """One line at the depth of now."""
         self.lines.append("    " * self.depth + text)
 
     @contextmanager
@@ -42,7 +41,6 @@ class Writer:
         self.depth -= 1
 
     def name(self) -> str:
-        """A new variable."""
         self.count += 1
         return f"{self.prefix}{self.count}"
 
@@ -55,7 +53,6 @@ class Writer:
         return name
 
     def either(self, *nulls: str) -> str:
-        """Whether one of these flags is set."""
         told = [n for n in dict.fromkeys(nulls) if n != "False"]
         return "True" if "True" in told else self.keep(" or ".join(told) or "False")
 
@@ -228,7 +225,6 @@ class Writer:
         return replace(self.within(value, Kind.INT), kind=Kind.DATE)
 
     def cast(self, value: Value, kind: Kind) -> Value:
-        """`CAST(value AS kind)`."""
         match value.kind, kind:
             case (_, Kind.DECIMAL):
                 raise QueryError("DECIMAL is not compiled", hint="CAST to DOUBLE")

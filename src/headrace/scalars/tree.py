@@ -53,7 +53,6 @@ class Tree:
     loads: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def value(self, node: exp.Expr) -> Value:
-        """Write the source of a node."""
         match node:
             case exp.Paren():
                 return self.value(node.this)

@@ -11,7 +11,7 @@ from enum import Enum
 from sqlglot import exp
 
 from headrace.errors import QueryError
-from headrace.plan.time import DAY, HOUR, MICROSECOND, MILLISECOND, MINUTE, SECOND, WEEK, parse_duration
+from headrace.plan.time import DAY, SECOND, UNITS, parse_duration
 
 
 class Kind(Enum):
@@ -44,10 +44,7 @@ FLOATS = (Kind.FLOAT, Kind.DOUBLE)
 NUMBERS = (*INTEGERS, Kind.DECIMAL, *FLOATS)
 
 # Day-time intervals only: a month has no fixed length.
-_UNITS: dict[str, int] = {
-    "MICROSECOND": MICROSECOND, "MILLISECOND": MILLISECOND, "SECOND": SECOND, "MINUTE": MINUTE,
-    "HOUR": HOUR, "DAY": DAY, "WEEK": WEEK,
-}  # fmt: skip
+_UNITS = {name.upper(): micros for name, micros in UNITS.items() if name != "year"}
 _SPAN = ("DAY", "HOUR", "MINUTE", "SECOND")
 _PIECE = re.compile(r"\s*([+-]?[\d.]+)\s*([A-Za-z]+)\s*")
 _SAME = {"TIMESTAMP_NTZ": Kind.TIMESTAMP, "TIMESTAMP_LTZ": Kind.TIMESTAMP}  # sessions of Headrace are in UTC
@@ -75,7 +72,6 @@ class Size:
     most: int
 
     def __str__(self) -> str:
-        """As a type."""
         return f"DECIMAL({self.digits}, {self.scale})"
 
 

@@ -46,7 +46,6 @@ class WordParts:
     of: list[list[Part]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """None yet."""
         self.of = [[] for _ in self.node.places]
 
     def over(self, condition: Expr) -> Expr:

@@ -47,17 +47,14 @@ class Text:
         return line, offset - self._starts[line - 1] + 1
 
     def line(self, number: int) -> str:
-        """The text of a line, from 1."""
         start = self._starts[number - 1]
         end = self.sql.find("\n", start)
         return self.sql[start : len(self.sql) if end < 0 else end].rstrip("\r")
 
     def slice(self, span: Span) -> str:
-        """The characters of a span."""
         return self.sql[span.start : span.end]
 
     def error(self, message: str, span: Span, *, hint: str | None = None) -> SqlError:
-        """An error at a place of this text."""
         return SqlError(message, self, span, hint=hint)
 
     @contextmanager
@@ -77,7 +74,6 @@ class SqlError(QueryError):
     """A query error with its place: `line` and `column` (from 1) and the underlined source line."""
 
     def __init__(self, message: str, text: Text, span: Span, *, hint: str | None = None) -> None:
-        """Work out line and column."""
         self.line, self.column = text.place(span.start)
         super().__init__(message, where=f"{text.name}:{self.line}:{self.column}", hint=hint)
         self.span = span

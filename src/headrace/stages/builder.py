@@ -28,7 +28,7 @@ from headrace.stages.slices import share_slices
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headrace.plan.windows import DeltaWindow, LookedAt, SessionWindow
+    from headrace.plan.windows import LookedAt
     from headrace.program.outputs import Output
     from headrace.program.stage import Route, Source, StepProgram
     from headrace.program.windows import Report
@@ -70,7 +70,6 @@ class StageBuilder:
         self.route = None if route is None else tuple(self.input(e) for e in route)
 
     def input(self, exprs: Exprs) -> int:
-        """A column of every row."""
         for i, known in enumerate(self.inputs):
             if known.exprs == exprs:
                 return i
@@ -90,7 +89,6 @@ class StageBuilder:
         self._unique = _index(self.tables, Table(TableRole.UNIQUE, tuple(self.input(e) for e in by))), within
 
     def group(self, keys: tuple[Exprs, ...]) -> int:
-        """The numbering of group keys."""
         return _index(self.tables, Table(TableRole.GROUP, tuple(self.input(k) for k in keys)))
 
     def lives(self, keys: tuple[Exprs, ...]) -> int:
@@ -98,7 +96,7 @@ class StageBuilder:
         base = self.group(keys)
         return _index(self.tables, Table(TableRole.LIFE, self.tables[base].inputs, base=base))
 
-    def segments(self, keys: tuple[Exprs, ...], window: SessionWindow | DeltaWindow, columns: dict[str, Exprs]) -> int:
+    def segments(self, keys: tuple[Exprs, ...], window: LookedAt, columns: dict[str, Exprs]) -> int:
         """The numbering of the windows of keys that end by what comes; `columns` are those that DELTA compares."""
         base = self.group(keys)
         vectors = tuple((name, self._vector(VectorKind.BITS, self.input(e), ())) for name, e in columns.items())
@@ -114,19 +112,10 @@ class StageBuilder:
             return self._vector(VectorKind.INT, self.input(exprs), ())
         return self._vector(VectorKind.DOUBLE, self.input(self._double(exprs)), ())
 
-    def metric(self, call: Aggregate, arguments: tuple[Exprs, ...], masks: tuple[int, ...], window: int, group: int) -> Metric:
-        """The tallies that a call needs, and how it reads them."""
-        return self._metric(call, arguments, masks, window, group, self.tallies)
-
-    def metric_of_result(
-        self, call: Aggregate, arguments: tuple[Exprs, ...], masks: tuple[int, ...], tallies: list[Tally]
+    def metric(
+        self, call: Aggregate, arguments: tuple[Exprs, ...], masks: tuple[int, ...], tallies: list[Tally], window: int, group: int
     ) -> Metric:
-        """How a call over the rows of a result reads its tallies, which are added to those given."""
-        return self._metric(call, arguments, masks, RESULT, RESULT, tallies)
-
-    def _metric(
-        self, call: Aggregate, arguments: tuple[Exprs, ...], masks: tuple[int, ...], window: int, group: int, tallies: list[Tally]
-    ) -> Metric:
+        """How a call reads the tallies that it needs, which are added to those given."""
         function, keeps = call.function, call.function.keeps
         if keeps.double and self._type_of(arguments[0][0]) != "DOUBLE":
             arguments = (self._double(arguments[0]), *arguments[1:])

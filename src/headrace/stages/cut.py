@@ -45,7 +45,6 @@ class Cuts:
     streams: dict[Node, Stream] = field(default_factory=dict)  # those that are lowered, as streams
 
     def note(self, node: Node, eager: bool) -> None:
-        """Find the feeds below a plan."""
         for found in _fed(node):
             if not self.eager.get(found, False):
                 self.eager[found] = eager or (bool(self.kept) and meaning(found) in self.kept)
@@ -68,7 +67,6 @@ class Cuts:
         )  # fmt: skip
 
     def name(self, node: Node) -> str:
-        """A feed by its number."""
         return f"{FEED}{self.first + list(self.eager).index(node)}"
 
     def apply(self, node: Node) -> Node:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from difflib import ndiff
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -27,14 +27,14 @@ from headrace.plan.nodes import (
 from headrace.plan.patterns import Pattern
 from headrace.plan.query import Emit, Using
 from headrace.plan.time import format_duration
-from headrace.plan.windows import EveryTime, RangeWindow, RowsWindow, UnboundedWindow
+from headrace.plan.triggers import EveryTime
 from headrace.program.aggregates import Tally
 from headrace.program.joins import JoinProgram
 from headrace.program.patterns import PatternProgram
 from headrace.program.stage import Anywhere, ByHash, Stage, TableRole
 from headrace.program.windows import WindowsProgram
 from headrace.stages.cut import Cuts
-from headrace.stages.explain_patterns import partitioning, pattern_lines, used_keys
+from headrace.stages.explain_patterns import fact, partitioning, pattern_lines, used_keys
 from headrace.stages.flatten import flatten, split_top, window_chain
 from headrace.stages.joins import join_lines, why_one_bucket
 from headrace.stages.lower import Finish, Lowered, lower
@@ -45,13 +45,11 @@ if TYPE_CHECKING:
     from headrace.plan.query import Query, Script
     from headrace.plan.stream import Stream
     from headrace.program.aggregates import Metric
+    from headrace.program.stage import StepProgram
     from headrace.program.windows import SharedSlices, WindowStage
-
-WIDTH = 14  # of the names in front of facts
 
 
 def explain_script(script: Script) -> str:
-    """Plans, rules and stages of a script."""
     lowered = lower(script)
     parts = [[str(stream) for stream in lowered.streams]]
     parts += [_query(finish, lowered) for finish in lowered.finishes]
@@ -62,11 +60,6 @@ def explain_script(script: Script) -> str:
 
 def _indented(lines: Iterable[str], by: int = 2) -> list[str]:
     return [" " * by + line for line in lines]
-
-
-def _fact(name: str, *values: str) -> list[str]:
-    """A name and what is said of it, the rest below the first."""
-    return [f"{name if i == 0 else '':<{WIDTH}}{value}" for i, value in enumerate(values)]
 
 
 def _sql(expr: Expr) -> str:
@@ -118,26 +111,26 @@ def _difference(before: str, after: str) -> list[str]:
 # Stages
 
 
-def _stage(number: int, stage: Stage, lowered: Lowered) -> list[str]:
+def _stage(number: int, stage: Stage[Any], lowered: Lowered) -> list[str]:
     stream = next((s for s in lowered.streams if s.name == stage.sources[0].name), lowered.streams[0])
     finishes = {f.query.name: f for f in (*lowered.finishes, *lowered.feeds)}
-    queries = [finishes[name].query for name in _queries(stage)]
+    queries = [finishes[name].query for name in stage.queries]
     lines = [f"stage {number} over {', '.join(dict.fromkeys(_source(s.name, lowered) for s in stage.sources))}"]
-    lines += _indented(_fact("partitioned", _partitioning(stage, queries, lowered)))
-    lines += _indented(_fact("pushed down", *_pushed_down(stage)))
+    lines += _indented(fact("partitioned", _partitioning(stage, queries, lowered)))
+    lines += _indented(fact("pushed down", *_pushed_down(stage)))
     if stage.unique is not None and stream.unique is not None:
         why = f"keys are kept for {format_duration(stage.unique.within)} of event time, to know a row that comes twice"
-        lines += _indented(_fact("unique", f"{stream.unique}: {why}"))
+        lines += _indented(fact("unique", f"{stream.unique}: {why}"))
     if isinstance(stage.program, WindowsProgram):
         lines += ["  operators", *_indented(_operators(stage), 4)]
         lines += ["  reservoir", *_indented(_reservoir(stage), 4)]
         bounds = dict.fromkeys(state_bound(node) for q in queries for node in _windows(optimize(q.node)[0]))
-        lines += _indented(_fact("state", *bounds))
+        lines += _indented(fact("state", *bounds))
     if isinstance(stage.program, JoinProgram):
         lines += ["  join", *_indented(join_lines(stage), 4)]
-        lines += _indented(_fact("state", *dict.fromkeys(state_bound(node) for q in queries for node in _windows(q.node))))
+        lines += _indented(fact("state", *dict.fromkeys(state_bound(node) for q in queries for node in _windows(q.node))))
     lines.append("  outputs")
-    for name in _queries(stage):
+    for name in stage.queries:
         feed = any(f.query.name == name for f in lowered.feeds)
         lines += _indented(_feed(name, lowered) if feed else _output(finishes[name], stream), 4)
     return lines
@@ -145,7 +138,7 @@ def _stage(number: int, stage: Stage, lowered: Lowered) -> list[str]:
 
 def _source(name: str, lowered: Lowered) -> str:
     """A stream by its name, the results of another stage by its number."""
-    made = [i for i, s in enumerate(lowered.stages, 1) if name in _queries(s)]
+    made = [i for i, s in enumerate(lowered.stages, 1) if name in s.queries]
     return f"{name}, results of stage {made[0]}" if made else name
 
 
@@ -154,10 +147,6 @@ def _feed(name: str, lowered: Lowered) -> list[str]:
     final = not next(f for f in lowered.feeds if f.query.name == name).query.emit.early
     when = "once they are final" if final else "at once, with what is taken back"
     return [f"{name} -> stage {', '.join(map(str, readers))}: {when}"]
-
-
-def _queries(stage: Stage) -> list[str]:
-    return list(stage.queries)
 
 
 def _metrics(stage: WindowStage) -> list[tuple[str, tuple[Metric, ...]]]:
@@ -182,7 +171,7 @@ def _pattern_of(query: Query, lowered: Lowered) -> Pattern:
     return core
 
 
-def _partitioning(stage: Stage, queries: list[Query], lowered: Lowered) -> str:
+def _partitioning(stage: Stage[StepProgram], queries: list[Query], lowered: Lowered) -> str:
     if isinstance(stage.program, PatternProgram):
         return partitioning(_pattern_of(queries[0], lowered))
     if isinstance(stage.route, Anywhere):
@@ -206,7 +195,7 @@ def _why_one_bucket(queries: list[Query]) -> str:
     for query in queries:
         chain = window_chain(split_top(optimize(query.node)[0])[1])
         for node in chain:
-            if isinstance(node.window, RowsWindow) and not node.window.partition_by:
+            if node.window.last_rows is not None:
                 return f"{node.window} of {query.name} counts the rows of the whole stream"
             if not node.keys:
                 return f"{node.window} of {query.name} has no GROUP BY"
@@ -228,7 +217,7 @@ def _no_key(node: WindowReport) -> str:
     return f"groups by other columns than {', '.join(map(str, unique.by))}, by which rows that come twice must meet"
 
 
-def _pushed_down(stage: Stage) -> list[str]:
+def _pushed_down(stage: Stage[StepProgram]) -> list[str]:
     columns = ", ".join(_sql(i.expr) for i in stage.inputs)
     lines = [f"columns {columns}" if columns else "no columns: rows are only counted"]
     if stage.keep:
@@ -237,7 +226,7 @@ def _pushed_down(stage: Stage) -> list[str]:
     return lines
 
 
-def _all(stage: Stage, masks: tuple[int, ...], *, brackets: bool = False) -> str:
+def _all(stage: Stage[StepProgram], masks: tuple[int, ...], *, brackets: bool = False) -> str:
     text = " AND ".join(_sql(stage.inputs[m].expr) for m in masks)
     return f"({text})" if brackets else text
 
@@ -276,12 +265,12 @@ def _slices(stage: WindowStage, slices: SharedSlices) -> list[str]:
     return lines + [f"    {what} of a slice" for what in dict.fromkeys(_tally(stage, t) for t in tallies)]
 
 
-def _groups(stage: Stage) -> list[int]:
+def _groups(stage: Stage[StepProgram]) -> list[int]:
     tallies = stage.program.tallies if isinstance(stage.program, WindowsProgram) else ()
     return list(dict.fromkeys(tally.group for tally in tallies))
 
 
-def _keys(stage: Stage, table: int) -> str:
+def _keys(stage: Stage[StepProgram], table: int) -> str:
     keys = ", ".join(_sql(stage.inputs[i].expr) for i in stage.tables[table].inputs)
     ends = stage.tables[table].role is TableRole.LIFE and stage.keeps_for is not None
     until = f", each until silent for {format_duration(stage.keeps_for or 0)}" if ends else ""
@@ -296,11 +285,11 @@ def _users(stage: WindowStage, tally: int) -> list[str]:
 def _shared(stage: WindowStage, tallies: list[int]) -> str:
     """Which queries use any of these, if they are several."""
     used = {q for t in tallies for q in _users(stage, t)}
-    users = [name for name in _queries(stage) if name in used]
+    users = [name for name in stage.queries if name in used]
     return f"   (one for {', '.join(users)})" if len(users) > 1 else ""
 
 
-def _tally(stage: Stage, tally: Tally) -> str:
+def _tally(stage: Stage[StepProgram], tally: Tally) -> str:
     vector = stage.vectors[tally.vector]
     value = "rows" if vector.input is None else _sql(stage.inputs[vector.input].expr)
     where = f" where {_all(stage, vector.masks)}" if vector.masks else ""
@@ -327,27 +316,22 @@ def _reservoir(stage: WindowStage) -> list[str]:
     """The places at which rows enter and leave windows. Windows aligned at one of them share the iterator that stands there."""
     lines = []
     moving = [stage.program.windows[i] for i in sorted(stage.program.moving)]
-    heads = [str(p.window) for p in moving if not (isinstance(p.window, RangeWindow) and p.window.lag)]
+    heads = [str(p.window) for p in moving if not p.window.lag]
     if heads:
         lines.append(f"now: rows enter {', '.join(heads)}")
     offsets = stage.program.edges
-    ranges = [p.window for p in moving if isinstance(p.window, RangeWindow)]
+    ranges = [p.window for p in moving if p.window.edges]
     for offset in offsets:
         enter = [f"enter {w}" for w in ranges if w.lag == offset]
-        leave = [f"leave {w}" for w in ranges if w.lag + w.size == offset]
-        closed = any(w.peers and w.lag + w.size == offset for w in ranges)  # a row at the edge itself is still inside
+        leave = [f"leave {w}" for w in ranges if w.edges[1] == offset]
+        closed = any(w.peers and w.edges[1] == offset for w in ranges)  # a row at the edge itself is still inside
         when = f"more than {format_duration(offset - 1)} ago" if closed else f"{format_duration(offset)} ago"
         lines.append(f"{when}: rows {', '.join(enter + leave) or 'let go of their keys'}")
     places = len(offsets)
     for program in stage.program.windows:
-        match program.window:
-            case RowsWindow(rows=rows) if program.partitions is None:
-                places += 1
-                lines.append(f"{_count(rows, 'row')} ago: rows leave {program.window}")
-            case RowsWindow(rows=rows):
-                lines.append(f"a ring of {_count(rows, 'row')} per key, apart from the reservoir: rows leave {program.window}")
-            case UnboundedWindow():
-                lines.append(f"no edge: rows never leave {program.window}")
+        places += program.window.last_rows is not None
+        if program.window.leaves is not None:
+            lines.append(f"{program.window.leaves} {program.window}")
     where = "rows stay in chunks until the last has passed" if stage.program.stores_rows else "rows go once they are final"
     return [*lines, f"{_count(places, 'iterator')}; {where}"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from headrace.plan.nodes import base_streams, children, retracts
-from headrace.plan.patterns import Selection
+from headrace.plan.patterns import Selection, unbracketed
 from headrace.plan.query import Emit, Using
 from headrace.plan.stream import Bound, longest_delay
 from headrace.plan.time import format_duration
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Keys = tuple[tuple[Expr, ...], ...]  # for each key what it is at every place
 
-WIDTH = 13  # of the names in front of facts
+WIDTH = 14  # of the names in front of facts
 STRATEGIES = {
     (Emit.FINAL, Using.OPTIMISTIC): "conservative: results wait in the holding set",
     (Emit.FINAL_IN_ORDER, Using.OPTIMISTIC): "results wait, and leave in the order of their last events",
@@ -37,14 +37,15 @@ def pattern_lines(node: Pattern, emit: Emit, using: Using, keys: Keys) -> list[s
     `keys` are those that its stage parts rows by: the stage tells them, and here they are no conditions any more.
     """
     lines = _operators(node, keys)
-    lines += _fact("memory", _memory(node.spill)) if node.spill is not None else []
-    lines += _fact("level", [_level(node, emit, using)])
-    lines += _fact("how", [_how(node, emit, using)])
-    return lines + _fact("must be known", _needs(node, emit, using))
+    lines += fact("memory", *_memory(node.spill)) if node.spill is not None else []
+    lines += fact("level", _level(node, emit, using))
+    lines += fact("how", _how(node, emit, using))
+    return lines + fact("must be known", *_needs(node, emit, using))
 
 
-def _fact(name: str, values: list[str]) -> list[str]:
-    return [f"{name if i == 0 else '':<{WIDTH}} {value}" for i, value in enumerate(values)]
+def fact(name: str, *values: str) -> list[str]:
+    """A name and what is said of it, the rest below the first."""
+    return [f"{name if i == 0 else '':<{WIDTH}}{value}" for i, value in enumerate(values)]
 
 
 # The plan: Sel in Spark, WinSeq over it, WinNeg over that
@@ -57,7 +58,7 @@ def _operators(node: Pattern, keys: Keys) -> list[str]:
     lines = ["WinNeg", *(f"  {line}" for line in negations)] if negations else []
     lines.append(f"{indent}WinSeq({', '.join(_source(node, i) for i in node.positive)}; {format_duration(node.within)})")
     lines += [f"{indent}  {line}" for line in _inside(node, keys)]
-    return lines + [f"{indent}  {line}" for line in _selections(node)]
+    return lines + [f"{indent}  Sel in Spark: {_own(p.where, p)}" for p in node.places if p.where is not None]
 
 
 def _source(node: Pattern, i: int) -> str:
@@ -74,7 +75,7 @@ def _negations(node: Pattern) -> list[str]:
     lines = []
     for i, place in enumerate(node.places):
         if place.negated:
-            own = [_said(c, node) for c in node.where if i in node.places_of(c)]
+            own = [node.said(c) for c in node.where if i in node.places_of(c)]
             lines.append(f"!({_streams_of(place)} {place.name}) {_gap(node, i)}{' where ' + ' AND '.join(own) if own else ''}")
     return lines + _implied(node)
 
@@ -122,7 +123,7 @@ def _inside(node: Pattern, keys: Keys) -> list[str]:
         names = " and ".join(p.name for p in own)
         repeated = [p.name for p in own if p.repeated]
         when = f"of every event of {repeated[0]}" if repeated else f"as soon as {names} are there"
-        lines.append(f"{_said(condition, node)}: {when}")
+        lines.append(f"{node.said(condition)}: {when}")
     return lines + [f"{call} AS {call.name} over the events of {name}" for name, call in node.groups]
 
 
@@ -133,39 +134,14 @@ def _in_key(condition: Expr, keys: Keys) -> bool:
     return bool(sides) and any(sides <= set(terms) for terms in keys)
 
 
-def _selections(node: Pattern) -> list[str]:
-    """Conditions on one event, which Spark checks before a row is sent anywhere."""
-    return [
-        f"Sel in Spark: {_own(place.where, place)}" for place in node.places if place.where is not None
-    ]  # fmt: skip
-
-
-def _said(expr: Expr, node: Pattern) -> str:
-    """An expression over all places as it was written: `s.id` for the column s_id."""
-    names = {new.lower(): (p.name, old) for p, own in zip(node.places, node.columns, strict=True) for old, new in own.items()}
-
-    def swap(tree: exp.Expr) -> exp.Expr:
-        tree = _bare(tree)
-        found = names.get(tree.name.lower()) if isinstance(tree, exp.Column) else None
-        return tree if found is None else exp.column(found[1], table=found[0])
-
-    return expr.tree.transform(swap).sql(dialect="spark")
-
-
 def _own(expr: Expr, place: Place) -> str:
     """A condition on one event with the name of the event before its columns."""
 
     def swap(tree: exp.Expr) -> exp.Expr:
-        tree = _bare(tree)
+        tree = unbracketed(tree)
         return exp.column(tree.name, table=place.name) if isinstance(tree, exp.Column) else tree
 
     return expr.tree.transform(swap).sql(dialect="spark")
-
-
-def _bare(tree: exp.Expr) -> exp.Expr:
-    """A column without the brackets that putting one expression into another left round it."""
-    inside = tree.unnest()
-    return inside if isinstance(inside, exp.Column) else tree
 
 
 # What parts the rows. It depends on the streams that places share, so the plan is that of the stage: cut where others feed it
@@ -182,7 +158,7 @@ def partitioning(node: Pattern) -> str:
     keys = used_keys(node)
     if not keys:
         return f"one bucket: everything runs in one task, because {_why_one_bucket(node)}"
-    said = "; ".join(" = ".join(_said(e, node) for e in terms) for terms in keys)
+    said = "; ".join(" = ".join(node.said(e) for e in terms) for terms in keys)
     return f"by hash of {said}: different keys run beside each other"
 
 
@@ -199,7 +175,7 @@ def _why_one_bucket(node: Pattern) -> str:
     for i, j in combinations(range(len(terms)), 2):
         shared = set(low.sources(i)) & set(low.sources(j))
         if any(of_streams[i][s] != of_streams[j][s] for s in shared):
-            return f"{_said(terms[i], node)} and {_said(terms[j], node)} are different keys of one event"
+            return f"{node.said(terms[i])} and {node.said(terms[j])} are different keys of one event"
     raise AssertionError(f"rows can be parted by {terms}")
 
 
@@ -259,7 +235,7 @@ def _needs(node: Pattern, emit: Emit, using: Using) -> list[str]:
     if using is Using.KSLACK:
         clock = f"one clock over {', '.join(s.name for s in streams)}, the largest time seen"
         return [
-            f"K = {_slack(streams)}, the largest DELAY; {clock}",
+            f"K = {format_duration(longest_delay(streams))}, the largest DELAY; {clock}",
             "a row that comes behind what has been taken is late for this query: counted, and in late(..) of its stream",
         ]
     gone = [f"to let events go: {_pogs(streams)}"]
@@ -323,7 +299,3 @@ def _promise(stream: Stream) -> str:
         case Bound.UNBOUNDED:
             return "none, because DELAY is UNBOUNDED"
     return "none but at the end, because it has no DELAY"
-
-
-def _slack(streams: tuple[Stream, ...]) -> str:
-    return format_duration(longest_delay(streams))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.nodes import Filter, Merge, Node, Project, Scan, WindowAggregate
 from headrace.plan.stream import Stream
-from headrace.plan.windows import RowsWindow
 
 Exprs = tuple[Expr, ...]  # one thing of every row: an expression for each stream that rows come from
 TRUE = Expr.of("TRUE")
@@ -36,7 +35,6 @@ class Flats:
 
     @property
     def stream(self) -> Stream:
-        """The first stream."""
         return self.parts[0].stream
 
     @property
@@ -109,9 +107,8 @@ def side_by_side(chain: list[WindowAggregate]) -> bool:
         return False
     own = chain[0].input.schema
     for node in chain[1:]:
-        by = node.window.partition_by if isinstance(node.window, RowsWindow) else ()
         calls = [e for call in node.aggregates for e in call.exprs]
-        exprs = [e for e in (*node.keys, *by, node.where, *calls) if e is not None]
+        exprs = [e for e in (*node.keys, *node.window.exprs, node.where, *calls) if e is not None]
         if not all(own.has(name) for e in exprs for name in e.columns):
             return False
     return True

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from headrace.errors import QueryError
 from headrace.plan.expr import Expr, all_of
 from headrace.plan.schema import Field, Schema
-from headrace.plan.windows import RowsWindow
 from headrace.program.joins import JoinColumn, JoinOutput, JoinProgram
 from headrace.stages.flatten import Exprs, Flat, Flats, flatten
 
@@ -93,7 +92,7 @@ def _check_types(node: Join, sides: tuple[Flats, Flats], type_of: TypeOf) -> Non
 def why_one_bucket(node: Join, query: str) -> str:
     """In words: why the rows of a join are not parted by key."""
     if node.counts:
-        window = next(w for w in node.windows if isinstance(w, RowsWindow) and not w.partition_by)
+        window = next(w for w in node.windows if w.last_rows is not None)
         return f"{window} of {query} counts the rows of the whole stream"
     return f"the join of {query} has no equality between its two sides"
 

@@ -28,11 +28,9 @@ class Kept:
     apart: dict[str, str] = field(default_factory=dict)  # queries with stages of their own, and what these are called
 
     def known(self, query: Query) -> bool:
-        """Whether a query was there."""
         return (query.emit, meaning(query.node)) in self.routes
 
     def route(self, emit: Emit, node: Node) -> Route | None:
-        """What the rows of a query were parted by."""
         return self.routes.get((emit, meaning(node))) if self.routes else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headrace.errors import QueryError
 from headrace.optimize import optimize
@@ -28,38 +28,27 @@ from headrace.plan.nodes import (
 from headrace.plan.patterns import Pattern
 from headrace.plan.query import Emit, Query, Script
 from headrace.plan.schema import Field, Schema
-from headrace.plan.stream import StageSource, Stream
-from headrace.plan.windows import (
-    SEGMENTS,
-    DeltaWindow,
-    EveryField,
-    EveryInstant,
-    EveryTime,
-    FieldWindow,
-    RangeWindow,
-    RowsWindow,
-    SessionWindow,
-    UnboundedWindow,
-    Window,
-)
+from headrace.plan.stream import StageSource, Stream, longest_delay
+from headrace.plan.triggers import EveryTime
+from headrace.plan.windows import RangeWindow, UnboundedWindow
 from headrace.program.outputs import Output
-from headrace.program.stage import Disorder, Source, Stage
+from headrace.program.stage import Disorder, Door, Source, Stage
 from headrace.program.windows import Report
 from headrace.stages.builder import StageBuilder
 from headrace.stages.cut import Cuts
-from headrace.stages.flatten import Exprs, Flat, Flats, flatten, split_top, window_chain
+from headrace.stages.flatten import FALSE, TRUE, Exprs, Flat, Flats, flatten, split_top, window_chain
 from headrace.stages.joins import lower_join
 from headrace.stages.kept import Kept
-from headrace.stages.late import LATE, lower_late
 from headrace.stages.meaning import meaning
 from headrace.stages.patterns import lower_pattern
-from headrace.stages.routes import counts_rows, partition_of, routes_of, sorted_route, unique_of
+from headrace.stages.routes import beyond, partition_of, routes_of, sorted_route, unique_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 TypeOf = "Callable[[Expr, Schema], str]"
 NOTHING = Kept()
+LATE = "late"  # apart from stages over the same streams that have admitted rows
 EARLY = "early"  # what stages are called that compute again what others have of a feed once it is final
 
 
@@ -86,7 +75,7 @@ class Lowered:
 
     script: Script
     streams: tuple[Stream, ...]
-    stages: tuple[Stage, ...]
+    stages: tuple[Stage[Any], ...]
     finishes: tuple[Finish, ...]
     rules: tuple[tuple[str, str, str, str], ...] = field(default=(), compare=False)  # query, rule, before, after
     feeds: tuple[Finish, ...] = ()  # what stages give to others
@@ -140,7 +129,7 @@ class _Lowering:
             case Rejected(stream=stream):
                 return self._finish(query, above, core.schema, rejected=stream.name)
             case Late():
-                lower_late(query, core, self.builder)
+                self._late(query, core)
                 return self._finish(query, above, core.schema)
             case Scan() | Merge():
                 return self._rows(query, node)
@@ -156,6 +145,19 @@ class _Lowering:
                 columns = lower_pattern(query, core, _needed(above, core.schema), self.type_of, self.builder, self.steady)
                 return self._finish(query, above, columns)
         raise AssertionError(f"unknown plan node {core}")
+
+    def _late(self, query: Query, node: Late) -> None:
+        """Put a query over `late(s)` into its stage. Streams taken together with s say how far they are; their rows stay away."""
+        streams = base_streams(node)
+        builder = self.builder(streams, None, LATE)
+        builder.doors = tuple(Door(tuple(map(streams.index, some)), longest_delay(some)) for some in node.together)
+        masks = () if len(streams) == 1 else builder.masks(((TRUE, *(FALSE for _ in streams[1:])),))
+        builder.want(masks)
+        columns = []
+        for column in node.stream.schema.fields:
+            nothing = Expr.of(f"CAST(NULL AS {column.type})")
+            columns.append((column.name, builder.input((Expr.column(column.name), *(nothing for _ in streams[1:])))))
+        builder.late.append(Output(query.name, Emit.CHANGES, tuple(columns), masks=masks))
 
     def _rows(self, query: Query, node: Node) -> Finish:
         """A query without a window: its rows pass as they are."""
@@ -176,7 +178,7 @@ class _Lowering:
         flat = flatten(chain[0].input)
         # Rows outside WHERE count for ROWS, and end the silence of a key for KEEP, so they are wanted too; what a filter below
         # the window drops is not.
-        all_count = any(isinstance(n.window, RowsWindow) or (_keeps_keys(n.window) and _forgets(flat)) for n in chain)
+        all_count = any(n.window.counts_rows or (n.window.keeps_keys and _forgets(flat)) for n in chain)
         counted = flat.predicates if all_count else None
         peers = any(n.window.waits for n in chain)  # its rows are final later than those of others
         builder = self.builder(flat.streams, route, apart=("peers", counted) if peers else counted or None)
@@ -191,7 +193,7 @@ class _Lowering:
                 if call.name in needed:
                     calls = (*where, *((flat.rewrite(call.filter),) if call.filter else ()))
                     arguments = tuple(map(flat.rewrite, call.arguments))
-                    metrics.append(builder.metric(call, arguments, builder.masks(calls), window, group))
+                    metrics.append(builder.metric(call, arguments, builder.masks(calls), builder.tallies, window, group))
         wanted = masks if counted is None else builder.masks(counted)
         unique = unique_of(flat.streams)
         builder.want(wanted if unique is None else ())
@@ -205,70 +207,63 @@ class _Lowering:
 
     def _report(self, query: Query, above: list[Filter | Project], node: WindowReport, route: tuple[Exprs, ...]) -> Finish:
         flat = flatten(node.input)
-        policy = _policy(node)
+        policy = beyond(node)
         # Where rows are counted or measured, the stage must have exactly those that pass the filters below the window.
         builder = self.builder(flat.streams, route, apart=(policy, flat.predicates) if policy else None)
         below = builder.masks(flat.predicates)
         masks = builder.masks((*flat.predicates, *((flat.rewrite(node.where),) if node.where else ())))
         keys = tuple(flat.rewrite(e) for _, e in node.keys)
-        if isinstance(node.window, SEGMENTS):
-            names = node.window.expr.columns if isinstance(node.window, DeltaWindow) else ()
+        if node.window.ends_by_itself:
+            names = [name for expr in node.window.exprs for name in expr.columns]
             group = builder.segments(keys, node.window, {n.lower(): flat.rewrite(Expr.column(n)) for n in names})
         else:
             group = builder.group(keys)
         by = tuple(map(flat.rewrite, partition_of(node)))
         partition = builder.group(by) if by else None
-        window = self._looked_at(builder, flat, node, partition)
+        if node.window.ends_by_itself:
+            window = builder.window(UnboundedWindow(), None)  # its rows are those of a life
+        else:
+            measured = node.window.field
+            field = None if measured is None else builder.field(flat.rewrite(measured))
+            window = builder.window(node.window, partition if node.window.partition_by else None, field)
         needed = _needed(above, node.schema)
         metrics = []
         for (name, _), key in zip(node.keys, keys, strict=True):
             # All rows of a group have its keys, so the last one in the window can say them.
             shown = self._shown(key, flat.stream)
-            metrics.append(builder.metric(Aggregate(name, LAST, shown[:1]), (shown,), masks, window, group))
+            metrics.append(builder.metric(Aggregate(name, LAST, shown[:1]), (shown,), masks, builder.tallies, window, group))
         bounds = len(metrics)
         windows = [(window, node.aggregates), *((builder.window(w, None), some) for w, some in node.beside)]
         for of, call in ((w, call) for w, some in windows for call in some):
             if call.name in needed:
                 calls = tuple(sorted({*masks, *builder.masks((flat.rewrite(call.filter),) if call.filter else ())}))
                 arguments = tuple(map(flat.rewrite, call.arguments))
-                metrics.append(builder.metric(call, arguments, calls, of, group))
+                metrics.append(builder.metric(call, arguments, calls, builder.tallies, of, group))
         wanted = below if policy else masks
         builder.want(wanted if unique_of(flat.streams) is None else ())
         if policy and below and unique_of(flat.streams) is not None:
             builder.members = below
         presence = builder.presence(masks, window, group)
-        counted = partition if by and counts_rows(node.trigger) else None
+        counted = partition if node.trigger.counts_rows else None
         counter = None if counted is None else builder.presence((), builder.window(UnboundedWindow(), None), counted)
-        batch = getattr(node.trigger, "batch", None)
+        batch, on, ends = node.trigger.batch, node.trigger.field, node.window.bounds
         builder.reports.append(Report(
-            query.name, query.emit, node.trigger, presence, tuple(metrics), bounds, len(node.bounds),
+            query.name, query.emit, node.trigger, presence, tuple(metrics), bounds, len(ends),
             partition=counted, counter=counter,
             batch=None if batch is None else builder.group((flat.rewrite(batch),)),
-            field=builder.field(flat.rewrite(node.trigger.on)) if isinstance(node.trigger, EveryField) else None,
-            closed_by_rows=isinstance(node.window, DeltaWindow), moved=self._moved(builder, node, masks, group),
+            field=None if on is None else builder.field(flat.rewrite(on)),
+            closed_by_rows=node.window.closed_by_rows, moved=self._moved(builder, node, masks, group),
         ))  # fmt: skip
         fields = [Field(m.name, m.type) for m in metrics]
-        return self._finish(query, above, Schema((*fields[:bounds], *node.bounds, *fields[bounds:])))
+        return self._finish(query, above, Schema((*fields[:bounds], *ends, *fields[bounds:])))
 
     def _moved(self, builder: StageBuilder, node: WindowReport, masks: tuple[int, ...], group: int) -> tuple[int, ...]:
         """What came since the last look, and what went: each is a window of its own, as long as the time between looks."""
         if not node.on_change:
             return ()
-        assert isinstance(node.window, RangeWindow)
         assert isinstance(node.trigger, EveryTime)
-        lag, size, every = node.window.lag, node.window.size, node.trigger.every
-        edges = (RangeWindow(every, lag), RangeWindow(every, lag + size))
-        return tuple(builder.presence(masks, builder.window(edge, None), group) for edge in edges)
-
-    def _looked_at(self, builder: StageBuilder, flat: Flats, node: WindowReport, partition: int | None) -> int:
-        match node.window:
-            case RowsWindow(partition_by=by):
-                return builder.window(node.window, partition if by else None)
-            case FieldWindow(on=on):
-                return builder.window(node.window, None, builder.field(flat.rewrite(on)))
-            case SessionWindow() | DeltaWindow():
-                return builder.window(UnboundedWindow(), None)  # its rows are those of a life
-        return builder.window(node.window, None)
+        windows = (RangeWindow(node.trigger.every, edge) for edge in node.window.edges)
+        return tuple(builder.presence(masks, builder.window(window, None), group) for window in windows)
 
     def _shown(self, key: Exprs, stream: Stream) -> Exprs:
         """A key as it is shown: zeros of either sign are one group, which is 0.0."""
@@ -278,7 +273,7 @@ class _Lowering:
     def _tables(self, builder: StageBuilder, flat: Flats, node: WindowAggregate) -> tuple[int, int | None]:
         """The tables that number the keys of a window aggregate, and the partitions of its window."""
         keys = tuple(map(flat.rewrite, node.keys))
-        by = tuple(map(flat.rewrite, node.window.partition_by)) if isinstance(node.window, RowsWindow) else ()
+        by = tuple(map(flat.rewrite, node.window.partition_by))
         selective = [call for call in node.aggregates if call.function.laws is Laws.SELECTIVE]
         if selective and not set(by) <= set(keys):
             # Rows of a group would leave out of turn, and a queue of candidates cannot take one out of its middle.
@@ -286,7 +281,7 @@ class _Lowering:
                 f"{selective[0]} over {node.window} needs GROUP BY to name what the window is PARTITIONED BY",
                 hint=f"add {', '.join(map(str, by))} to GROUP BY",
             )
-        if not _forgets(flat) or not _keeps_keys(node.window):
+        if not _forgets(flat) or not node.window.keeps_keys:
             return builder.group(keys), builder.group(by) if by else None
         if not by:
             return builder.lives(keys), None
@@ -317,11 +312,6 @@ def _forgets(flat: Flats) -> bool:
     return all(s.keep is not None for s in flat.streams)
 
 
-def _keeps_keys(window: Window) -> bool:
-    """Whether a window keeps something for a key that no longer comes."""
-    return isinstance(window, UnboundedWindow) or (isinstance(window, RowsWindow) and bool(window.partition_by))
-
-
 def _needed(above: list[Filter | Project], schema: Schema) -> set[str]:
     """The columns that the steps above a window read; all of them if none of the steps projects."""
     if not any(isinstance(step, Project) for step in above):
@@ -335,17 +325,6 @@ def _needed(above: list[Filter | Project], schema: Schema) -> set[str]:
     return names
 
 
-def _policy(node: WindowReport) -> str | None:
-    """How a report depends on which rows are there besides its own; None: not at all."""
-    if isinstance(node.window, SEGMENTS):
-        return "segments"
-    if isinstance(node.trigger, EveryInstant):
-        return "instants"
-    if isinstance(node.window, FieldWindow) or isinstance(node.trigger, EveryField):
-        return "positions"
-    return "counts" if isinstance(node.window, RowsWindow) or counts_rows(node.trigger) else None
-
-
 def lower(script: Script, type_of: Callable[[Expr, Schema], str] = guess_type, kept: Kept = NOTHING) -> Lowered:
     """Optimise every query, cut them into levels, and lower all of a level together; those that stand apart by themselves."""
     groups: dict[str, list[Query]] = {}
@@ -353,7 +332,7 @@ def lower(script: Script, type_of: Callable[[Expr, Schema], str] = guess_type, k
     for query in script.queries:
         groups.setdefault(apart.get(query.name, ""), []).append(query)
     done: dict[str, Finish] = {}
-    stages: list[Stage] = []
+    stages: list[Stage[Any]] = []
     feeds: list[Finish] = []
     rules: list[tuple[str, str, str, str]] = []
     for label, queries in groups.items():

@@ -13,6 +13,7 @@ from headrace.plan.query import Query, Using
 from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import StageSource
 from headrace.plan.types import INTEGRAL, base_type, decimal_parts
+from headrace.program.aggregates import RESULT
 from headrace.program.patterns import (
     ANY_ROW,
     Condition,
@@ -58,7 +59,6 @@ class Lowering:
     streams: dict[str, Stream] = field(default_factory=dict)  # in the order in which the pattern first names them
 
     def __post_init__(self) -> None:
-        """Find the streams."""
         for place in self.node.places:
             own: dict[str, Flat] = {}
             for part in flatten(place.input).parts:
@@ -192,7 +192,7 @@ def _group(low: Lowering, place: int, calls: list[Aggregate], masks: tuple[int, 
     for call in calls:
         arguments = tuple(low.values(place, a) for a in call.arguments)
         kept = () if call.filter is None else builder.masks((low.values(place, call.filter, FALSE),))
-        metrics.append(builder.metric_of_result(call, arguments, tuple(sorted({*masks, *kept})), tallies))
+        metrics.append(builder.metric(call, arguments, tuple(sorted({*masks, *kept})), tallies, RESULT, RESULT))
     return GroupProgram(place, tuple(tallies), tuple(metrics))
 
 
@@ -217,13 +217,7 @@ def _place_masks(low: Lowering, place: int, keys: Keys, builder: StageBuilder) -
     return () if all(e == TRUE for e in every) else builder.masks((every,))
 
 
-def _sequencing(
-    low: Lowering,
-    keys: Keys,
-    masks: list[tuple[int, ...]],
-    builder: StageBuilder,
-    slack: bool,
-) -> Sequencing:
+def _sequencing(low: Lowering, keys: Keys, masks: list[tuple[int, ...]], builder: StageBuilder, slack: bool) -> Sequencing:
     node = low.node
     words = Words(low, builder, masks)
     kept = [c for c in node.where if not low.in_key(c, keys)]
@@ -279,7 +273,6 @@ class Words:
     """What conditions read of events, as words that are computed where rows come from."""
 
     def __init__(self, low: Lowering, builder: StageBuilder, masks: list[tuple[int, ...]]) -> None:
-        """None yet."""
         self.low, self.builder, self.masks = low, builder, masks
         self.parts = WordParts(low.node, low.kind)
 
@@ -289,7 +282,6 @@ class Words:
         return self.parts.over(condition)
 
     def of(self, place: int) -> tuple[Word, ...]:
-        """The words of a place."""
         return tuple(Word(self._vector(place, part), part.word) for part in self.parts.of[place])
 
     def _vector(self, place: int, part: Part) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.plan.nodes import WindowAggregate, WindowReport, base_streams
-from headrace.plan.windows import EveryField, EveryInstant, EveryRows, FieldWindow, RowsWindow
+from headrace.plan.windows import BEYOND
 from headrace.stages.flatten import flatten, split_top, window_chain
 from headrace.stages.kept import chosen
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from headrace.plan.expr import Expr
     from headrace.plan.nodes import Node
     from headrace.plan.stream import Stream, Unique
-    from headrace.plan.windows import Trigger
     from headrace.stages.flatten import Exprs
     from headrace.stages.kept import Route
 
@@ -34,7 +33,7 @@ def routable(chain: list[WindowAggregate]) -> set[Exprs]:
     common: set[Exprs] | None = None
     for node in chain:
         keys = {flat.rewrite(k) for k in node.keys}
-        if isinstance(node.window, RowsWindow):
+        if node.window.counts_rows:
             keys &= {flat.rewrite(k) for k in node.window.partition_by}
         common = keys if common is None else common & keys
     unique = unique_of(flat.streams)
@@ -45,23 +44,22 @@ def routable(chain: list[WindowAggregate]) -> set[Exprs]:
 
 def partition_of(node: WindowReport) -> tuple[Expr, ...]:
     """What the counts of rows are kept by."""
-    of_window = node.window.partition_by if isinstance(node.window, RowsWindow) else ()
-    return of_window or getattr(node.trigger, "partition_by", ())
+    return node.window.partition_by or node.trigger.partition_by
 
 
-def counts_rows(trigger: Trigger) -> bool:
-    """Whether a trigger fires when so many rows have come."""
-    return isinstance(trigger, EveryRows) or (isinstance(trigger, EveryInstant) and trigger.rows is not None)
+def beyond(node: WindowReport) -> str | None:
+    """How a report depends on which rows are there besides its own; None: not at all."""
+    found = (node.window.depends_on, node.trigger.depends_on)
+    return next((what for what in BEYOND if what in found), None)
 
 
 def reported(node: WindowReport) -> set[Exprs]:
     """The keys (as base expressions) of a window that is looked at, by which its rows can be parted."""
     flat = flatten(node.input)
     keys = {flat.rewrite(e) for _, e in node.keys}
-    batch = isinstance(node.trigger, EveryInstant) and node.trigger.batch is not None
-    if batch or isinstance(node.window, FieldWindow) or isinstance(node.trigger, EveryField):
+    if node.trigger.batch is not None or "positions" in (node.window.depends_on, node.trigger.depends_on):
         return set()  # batches and positions are those of the whole stream
-    if isinstance(node.window, RowsWindow) or counts_rows(node.trigger):
+    if node.window.counts_rows or node.trigger.counts_rows:
         keys &= {flat.rewrite(e) for e in partition_of(node)}
     unique = unique_of(flat.streams)
     return keys if unique is None else keys & {(e,) for e in unique.by}

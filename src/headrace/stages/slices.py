@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.plan.aggregates import Laws
-from headrace.plan.windows import EveryTime, RangeWindow
+from headrace.plan.triggers import EveryTime
 from headrace.program.stage import TableRole
 from headrace.program.windows import SharedSlices
 
@@ -34,9 +34,9 @@ def _can(stage: StageBuilder, report: Report) -> bool:
     """Whether the window is a whole number of slices, and all that is read of it can be subtracted; its keys are known anyway."""
     presence = stage.tallies[report.presence]
     window = stage.windows[presence.window].window
-    if not isinstance(window, RangeWindow) or window.lag or not isinstance(report.trigger, EveryTime) or report.moved:
+    if not window.edges or window.lag or not isinstance(report.trigger, EveryTime) or report.moved:
         return False
-    if window.size % report.trigger.every or stage.tables[presence.group].role is not TableRole.GROUP:
+    if window.edges[1] % report.trigger.every or stage.tables[presence.group].role is not TableRole.GROUP:
         return False
     keys = {m.tally for m in report.metrics[: report.bounds]}
     tallies = [stage.tallies[m.tally] for m in report.metrics if m.tally not in keys]
@@ -47,9 +47,8 @@ def _pays(stage: StageBuilder, reports: list[int]) -> bool:
     sizes = set()
     for report in (stage.reports[r] for r in reports):
         window = stage.windows[stage.tallies[report.presence].window].window
-        assert isinstance(window, RangeWindow)
         assert isinstance(report.trigger, EveryTime)
-        sizes.add(window.size // report.trigger.every)
+        sizes.add(window.edges[1] // report.trigger.every)
     return len(sizes) >= FEWEST and max(sizes) <= MOST * len(sizes)
 
 

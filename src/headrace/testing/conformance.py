@@ -20,7 +20,6 @@ from headrace.plan.joins import Join, JoinKind
 from headrace.plan.nodes import Late, Node, Rejected, Scan, base_streams, children
 from headrace.plan.patterns import Pattern
 from headrace.plan.query import Emit, Query, Script, has_window
-from headrace.plan.windows import RowsWindow
 from headrace.stages.flatten import split_top
 from headrace.testing.disorder import recut
 from headrace.testing.engine import Change, Engine, EngineFactory, Outputs
@@ -212,7 +211,7 @@ def _hurries(node: Node) -> bool:
     if not isinstance(core, Join) or core.kind is not JoinKind.INNER:
         return False
     unique = any(s.unique is not None for s in base_streams(core))
-    return not unique and not any(map(has_window, children(core))) and not any(isinstance(w, RowsWindow) for w in core.windows)
+    return not unique and not any(map(has_window, children(core))) and not any(w.counts_rows for w in core.windows)
 
 
 def _lets_wait(node: Node) -> bool:

@@ -30,21 +30,15 @@ from headrace.plan.query import Emit, Query, Script
 from headrace.plan.schema import Schema
 from headrace.plan.stream import Bound, FileSource, FrameSource, Stream, Unique
 from headrace.plan.time import SECOND
+from headrace.plan.triggers import ONCE, EveryField, EveryInstant, EveryRows, EveryTime, OnClose, Trigger
 from headrace.plan.windows import (
-    ONCE,
     DeltaWindow,
-    EveryField,
-    EveryInstant,
-    EveryRows,
-    EveryTime,
     FieldWindow,
     LookedAt,
-    OnClose,
     RangeWindow,
     RowsWindow,
     SessionWindow,
     SpanWindow,
-    Trigger,
     UnboundedWindow,
     UntilWindow,
     Window,

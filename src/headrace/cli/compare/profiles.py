@@ -7,29 +7,12 @@ from typing import TYPE_CHECKING
 from headrace.errors import QueryError
 from headrace.plan.nodes import WindowAggregate, WindowReport, base_streams, children
 from headrace.plan.profiles import PROFILES, profile
-from headrace.plan.time import format_duration, format_instant
-from headrace.plan.windows import (
-    ONCE,
-    DeltaWindow,
-    EveryField,
-    EveryInstant,
-    EveryRows,
-    EveryTime,
-    FieldWindow,
-    OnClose,
-    RangeWindow,
-    RowsWindow,
-    SessionWindow,
-    SpanWindow,
-    UnboundedWindow,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from headrace.plan.nodes import Node
     from headrace.plan.query import Query, Script
-    from headrace.plan.windows import LookedAt, Trigger
 
 ALL = "all"
 WIDTH = 12  # of the names in front of facts
@@ -125,85 +108,16 @@ def _node(node: Node) -> Iterator[str]:
     for window in windows(node):
         yield str(window)
         trigger = window.trigger if isinstance(window, WindowReport) else None
-        yield f"  {'reacts to':<{WIDTH}}{_reacts(trigger)}"
+        yield f"  {'reacts to':<{WIDTH}}{'every event (tuple-driven)' if trigger is None else trigger.reacts}"
         yield f"  {'told':<{WIDTH}}{_told(window)}"
-        yield f"  {'holds':<{WIDTH}}{_holds(window.window, trigger)}"
+        yield f"  {'holds':<{WIDTH}}{window.window.holds(trigger)}"
         yield f"  {'rows stand':<{WIDTH}}{_order(window)}"
 
 
-def _reacts(trigger: Trigger | None) -> str:
-    match trigger:
-        case None:
-            return "every event (tuple-driven)"
-        case EveryTime(every=every) if every < ONCE:
-            return f"the clock, every {format_duration(every)}; what else the engine reacts to makes no difference"
-        case EveryTime(origin=at):
-            return f"the clock, once, at {format_instant(at)}; what else the engine reacts to makes no difference"
-        case EveryRows(every=every, partition_by=by):
-            return ("every row" if every == 1 else f"every {every} rows") + (" of a partition" if by else "") + " (tuple-driven)"
-        case EveryField(every=every, on=on):
-            return f"{on}, whenever it has passed a multiple of {every}"
-        case EveryInstant(rows=rows, batch=None):
-            return f"time moving on: rows of one time are seen together{_completed(rows)} (time-driven)"
-        case EveryInstant(rows=rows, batch=batch):
-            return f"a batch: rows of one time with the same {batch}{_completed(rows)} (batch-driven)"
-        case OnClose():
-            return "the end of a window"
-
-
-def _completed(rows: int | None) -> str:
-    return "" if rows in (None, 1) else f", and looked at when they complete {rows} rows"
-
-
 def _told(window: WindowNode) -> str:
-    match window:
-        case WindowAggregate():
-            return "for every event, with the columns of the event"
-        case WindowReport(on_change=True):
-            return "when the content of the window has changed since it was last looked at"
-        case WindowReport(trigger=EveryTime()):
-            return "whenever it is looked at, changed or not, unless it is empty"
-        case WindowReport(trigger=OnClose()):
-            return "once, when it has ended"
-    return "whenever it is looked at"
-
-
-def _holds(window: LookedAt, trigger: Trigger | None) -> str:
-    match window, trigger:
-        case RangeWindow(size=size, lag=lag), EveryTime(every=every, open_above=True):
-            closed = f"[l, u): a row at l is inside, one at u is not; {format_duration(size)} long"
-            return f"{closed}, l is a whole multiple of {format_duration(every)} since 1970 (UTC)"
-        case RangeWindow(size=size, lag=lag), EveryTime(every=every, origin=origin):
-            since = "since 1970 (UTC)" if origin == 0 else f"from {format_instant(origin)}"
-            lagging = f", less {format_duration(lag)}" if lag else ""
-            multiple = f"u is a whole multiple of {format_duration(every)} {since}{lagging}"
-            return f"(l, u]: a row at u is inside; {format_duration(size)} long, {multiple}"
-        case RangeWindow(lag=lag, peers=True), _:
-            upper = f"t - {format_duration(lag)}" if lag else "t"
-            lower = f"t - {format_duration(window.reach)}" if window.reach else "t"
-            return f"[{lower}, {upper}] at an event of time t, with all rows of that time, as in standard SQL"
-        case RangeWindow(size=size, lag=lag), _:
-            upper = f"t - {format_duration(lag)}" if lag else "t"
-            what = "an event" if trigger is None else "a look"
-            return f"(t - {format_duration(size + lag)}, {upper}] at {what} of time t"
-        case RowsWindow(rows=rows, partition_by=by), _:
-            count = "the last row" if rows == 1 else f"the last {rows} rows"
-            return count + (f" of the same {', '.join(map(str, by))}" if by else "")
-        case UnboundedWindow(peers=True), _:
-            return "every row up to the event's time, with all rows of that time, as in standard SQL"
-        case UnboundedWindow(), _:
-            return "every row so far"
-        case SpanWindow(start=start, stop=None), _:
-            return f"every row after {format_instant(start)}"
-        case SpanWindow(start=start, stop=int(stop)), _:
-            return f"the rows after {format_instant(start)}, up to {format_instant(stop)}"
-        case FieldWindow(size=reach, on=on), _:
-            return f"(p - {reach}, p], where p is the largest {on} so far"
-        case SessionWindow(gap=gap), _:
-            return f"rows of a group, none later than {format_duration(gap)} after the one before it"
-        case DeltaWindow(limit=limit, expr=expr), _:
-            return f"rows of a group, as long as {expr} is within {limit:g}"
-    raise AssertionError(f"no words for {window}")
+    if isinstance(window, WindowAggregate):
+        return "for every event, with the columns of the event"
+    return "when the content of the window has changed since it was last looked at" if window.on_change else window.trigger.told
 
 
 def _order(window: WindowNode) -> str:

@@ -9,12 +9,11 @@ from headrace.plan.aggregates.function import Aggregate, Function, Laws, TallyKi
 __all__ = ["FUNCTIONS", "NAMES", "Aggregate", "Function", "Laws", "TallyKind", "Values", "function", "result_type"]
 
 FAMILIES = (counts, sums, moments, extremes, ends, lists, percentiles)
-FUNCTIONS = {f.name: f for family in FAMILIES for f in family.FUNCTIONS}
+FUNCTIONS: dict[str, Function] = {f.name: f for family in FAMILIES for f in family.FUNCTIONS}
 NAMES = FUNCTIONS | {alias: f for f in FUNCTIONS.values() for alias in f.aliases}
 
 
 def function(name: str) -> Function:
-    """Look up an aggregate by any of its names."""
     found = NAMES.get(name.upper())
     if found is None:
         raise QueryError(unknown("aggregate", name, FUNCTIONS))

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from headrace.errors import QueryError
 from headrace.plan.expr import UNKNOWN_TYPE, Expr
+from headrace.plan.schema import Field, Schema
 from headrace.plan.types import NUMERIC, base_type
 
 
@@ -37,7 +38,6 @@ class TallyKind(Enum):
     RANKS = "values of {value} by size", Laws.INVERTIBLE, True
 
     def __init__(self, says: str, laws: Laws, shows: bool) -> None:
-        """All at hand."""
         self.says, self.laws, self.shows = says, laws, shows
 
 
@@ -172,8 +172,13 @@ class Aggregate:
         """All that it reads of a row."""
         return self.arguments if self.filter is None else (*self.arguments, self.filter)
 
+    def column(self, columns: Schema) -> Field:
+        """The column that it gives, over rows of these."""
+        for expr in self.exprs:
+            expr.check(columns)
+        return Field(self.name, result_type(self.function, [a.type_in(columns) for a in self.arguments]))
+
     def __str__(self) -> str:
-        """As written in SQL."""
         inner = ", ".join(map(str, self.arguments)) or "*"
         text = (self.function.written or f"{self.function.name}({{}})").format(inner)
         return f"{text} FILTER (WHERE {self.filter})" if self.filter else text

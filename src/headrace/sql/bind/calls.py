@@ -14,6 +14,8 @@ from headrace.sql.parse.over import frame
 from headrace.sql.parse.syntax import Scalar
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from headrace.sql.errors import Span
 
 
@@ -25,17 +27,45 @@ class Group:
     keys: tuple[Expr, ...]
 
 
-class Calls:
+class Results:
+    """The results of calls, each computed once, under names that nothing else has."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self.calls: list[tuple[Any, Aggregate]] = []  # with what each is over
+        self.names = {n.lower() for n in taken}
+        self.types: dict[str, str] = {}  # by name
+
+    def add(self, over: object, node: exp.Expr, scope: Scope, where: Span, name: str | None, call: exp.Expr) -> exp.Expr:
+        """The column that holds the result of a call, with or without FILTER (`node`); `scope` has what it may read."""
+        condition = filter_condition(scope, node, where) if isinstance(node, exp.Filter) else None
+        at = place(call, where)
+        kind, arguments = arguments_of(scope, call, str(aggregate_name(call)), at)
+        with scope.text.at(at):
+            made = Aggregate("", kind, arguments, condition)
+            found = result_type(kind, [a.type_in(scope.schema) for a in arguments])
+        known = next((c.name for of, c in self.calls if of == over and replace(c, name="") == made), None)
+        if known is None:
+            known = take_name(name or "", self.names)
+            self.calls.append((over, replace(made, name=known)))
+            self.types[known.lower()] = found
+        return placed(Expr.column(known).tree, extent(scope.text, node, where))
+
+
+class Calls(Results):
     """The calls of one SELECT. With a group every call belongs to it; without one every call says OVER (..)."""
 
     def __init__(self, scope: Scope, group: Group | None, order: Expr | None = None) -> None:
         """Begin with none; `order` is the time of the stream, the only ORDER BY there is."""
-        self.scope = scope
-        self.group = group
-        self.order = order
-        self.found: dict[Group, list[Aggregate]] = {group: []} if group else {}
-        self.names = {n.lower() for n in scope.schema.names}
-        self.types: dict[str, str] = {}  # of the results, by name
+        super().__init__(scope.schema.names)
+        self.scope, self.group, self.order = scope, group, order
+
+    @property
+    def found(self) -> dict[Group, list[Aggregate]]:
+        """The calls of every group."""
+        out: dict[Group, list[Aggregate]] = {self.group: []} if self.group else {}
+        for group, call in self.calls:
+            out.setdefault(group, []).append(call)
+        return out
 
     def bind(self, value: Scalar, *, name: str | None = None, scope: Scope | None = None, group: Group | None = None) -> Expr:
         """An expression over the columns and the results of its calls; `name` is for the result of one that is a call alone."""
@@ -70,35 +100,13 @@ class Calls:
 
     def _add(self, group: Group, node: exp.Expr, scope: Scope, where: Span, name: str | None) -> exp.Expr:
         scope = replace(scope, aliases={})  # an aggregate sees columns of the event only
-        condition = None
-        call = node
-        if isinstance(node, exp.Filter):
-            call = node.this
-            condition = filter_condition(scope, node, where)
-        spelt = aggregate_name(call)
-        if spelt is None:
+        call = node.this if isinstance(node, exp.Filter) else node
+        if aggregate_name(call) is None:
             raise scope.text.error("FILTER and OVER belong to an aggregate", place(node, where))
-        at = place(call, where)
-        kind, arguments = arguments_of(scope, call, spelt, at)
-        with scope.text.at(at):
-            column = self._column(group, Aggregate(name or "", kind, arguments, condition))
-            found = result_type(kind, [a.type_in(scope.schema) for a in arguments])
-        self.types[column.name.lower()] = found
-        return placed(column, extent(scope.text, node, where))
-
-    def _column(self, group: Group, call: Aggregate) -> exp.Expr:
-        """The column that holds the result; a call that is there already is not computed again."""
-        calls = self.found.setdefault(group, [])
-        for known in calls:
-            if replace(known, name="") == replace(call, name=""):
-                return Expr.column(known.name).tree
-        name = take_name(call.name, self.names)
-        calls.append(replace(call, name=name))
-        return Expr.column(name).tree
+        return self.add(group, node, scope, where, name, call)
 
 
 def filter_condition(scope: Scope, node: exp.Filter, where: Span) -> Expr:
-    """The condition of FILTER (WHERE ..)."""
     tree = node.expression.this
     value = Scalar(tree, extent(scope.text, tree, where))
     return scope.check_condition(inner_scalar(scope, tree, value.span, "FILTER"), value, "FILTER")

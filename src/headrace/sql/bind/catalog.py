@@ -9,7 +9,7 @@ from headrace.errors import unknown
 from headrace.plan.profiles import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from headrace.plan.nodes import Node
     from headrace.plan.schema import Schema
@@ -50,9 +50,9 @@ class Catalog:
         fill = self.fills.get(name.text.lower())
         if fill is not None:
             return self._filled(fill, name)
-        for known, node in self.streams.items():
-            if known.lower() == name.text.lower():
-                return node
+        found = spelt(name, self.streams)
+        if found is not None:
+            return self.streams[found]
         raise self.text.error(unknown("stream", name.text, self._names()), name.span, hint=self._hint(name))
 
     def _filled(self, fill: Fill, name: Name) -> Node:
@@ -70,10 +70,9 @@ class Catalog:
         return fill.node
 
     def schema(self, name: Name) -> Schema:
-        """A named schema."""
-        for known, schema in self.schemas.items():
-            if known.lower() == name.text.lower():
-                return schema
+        found = spelt(name, self.schemas)
+        if found is not None:
+            return self.schemas[found]
         raise self.text.error(unknown("schema", name.text, self.schemas), name.span)
 
     def add_stream(self, name: Name, node: Node) -> None:
@@ -87,7 +86,7 @@ class Catalog:
         self.fills[name.text.lower()] = fill
 
     def _refuse_known(self, name: Name) -> None:
-        if any(known.lower() == name.text.lower() for known in self._names()):
+        if spelt(name, self._names()) is not None:
             raise self.text.error(f"stream {name.text!r} is there already", name.span, hint="choose another name")
 
     def _names(self) -> list[str]:
@@ -95,11 +94,16 @@ class Catalog:
 
     def add_schema(self, name: Name, schema: Schema) -> None:
         """Declare a schema; its name must be new."""
-        if any(known.lower() == name.text.lower() for known in self.schemas):
+        if spelt(name, self.schemas) is not None:
             raise self.text.error(f"schema {name.text!r} is there already", name.span, hint="choose another name")
         self.schemas[name.text] = schema
 
     def _hint(self, name: Name) -> str | None:
-        if any(known.lower() == name.text.lower() for known in self.schemas):
+        if spelt(name, self.schemas) is not None:
             return f"{name.text} is a schema: CREATE STREAM s {name.text} SOURCE .. makes a stream of it"
         return None if self._names() else "CREATE STREAM comes first"
+
+
+def spelt(name: Name, known: Iterable[str]) -> str | None:
+    """A name as it was declared."""
+    return next((one for one in known if one.lower() == name.text.lower()), None)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from headrace.plan.nodes import Scan, base_streams
 from headrace.plan.query import Answer
+from headrace.sql.bind.catalog import spelt
 from headrace.sql.parse.syntax import Describe, Drop, Show
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ def drop(cursor: Cursor) -> Statement:
 
 
 def answer_show(statement: Show, catalog: Catalog, queries: Sequence[Query]) -> Answer:
-    """What there is."""
     match statement.what:
         case "SCHEMAS":
             return Answer("schemas", ("name", "columns"), tuple((n, str(s)) for n, s in catalog.schemas.items()))
@@ -59,27 +59,26 @@ def _comes_from(name: str, catalog: Catalog) -> str:
 
 
 def answer_describe(statement: Describe, catalog: Catalog) -> Answer:
-    """The columns of a stream or a schema."""
     name = statement.name
-    for known, schema in catalog.schemas.items():
-        if known.lower() == name.text.lower():
-            return Answer(known, ("column", "type"), tuple((f.name, f.type) for f in schema.fields))
-    fill = catalog.fills.get(name.text.lower())
-    schema = fill.schema if fill is not None else catalog.stream(name, reads=False).schema
-    return Answer(name.text, ("column", "type"), tuple((f.name, f.type) for f in schema.fields))
+    known, fill = spelt(name, catalog.schemas), catalog.fills.get(name.text.lower())
+    if known is not None:
+        schema = catalog.schemas[known]
+    else:
+        schema = fill.schema if fill is not None else catalog.stream(name, reads=False).schema
+    return Answer(known or name.text, ("column", "type"), tuple((f.name, f.type) for f in schema.fields))
 
 
 def take_back(statement: Drop, catalog: Catalog, queries: Sequence[Query]) -> None:
     """Forget a declaration. What queries of the script read stays."""
     name = statement.name
     if statement.kind == "SCHEMA":
-        catalog.schema(name)
-        catalog.schemas = {n: s for n, s in catalog.schemas.items() if n.lower() != name.text.lower()}
+        catalog.schema(name)  # is there
+        del catalog.schemas[str(spelt(name, catalog.schemas))]
         return
     _refuse_read(name, catalog, queries)
     if catalog.fills.pop(name.text.lower(), None) is None:
         catalog.stream(name, reads=False)
-        catalog.streams = {n: s for n, s in catalog.streams.items() if n.lower() != name.text.lower()}
+        del catalog.streams[str(spelt(name, catalog.streams))]
         catalog.base = [s for s in catalog.base if s.name.lower() != name.text.lower()]
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from headrace.plan.expr import Expr
     from headrace.plan.nodes import Node
     from headrace.sql.bind.scope import Scope
-    from headrace.sql.errors import Span, SqlError
+    from headrace.sql.errors import Span
 
 
 def project(written: Sequence[Item | Star], span: Span, node: Node, scope: Scope, bound: Sequence[tuple[Item, Expr]]) -> Node:
@@ -46,10 +46,6 @@ def _add(items: list[tuple[str, Expr]], more: list[tuple[str, Expr]], scope: Sco
     taken = {n.lower() for n, _ in items}
     for name, value in more:
         if name.lower() in taken:
-            raise _twice(scope, name, span)
+            raise scope.text.error(f"column {name!r} is there twice", span, hint="give one of them another name with AS")
         taken.add(name.lower())
         items.append((name, value))
-
-
-def _twice(scope: Scope, name: str, span: Span) -> SqlError:
-    return scope.text.error(f"column {name!r} is there twice", span, hint="give one of them another name with AS")

@@ -28,7 +28,6 @@ NO_TIME = ("BOOLEAN", "BINARY", "ARRAY", "MAP", "STRUCT", "FLOAT", "DOUBLE", "DE
 
 
 def bind_schema(statement: CreateSchema, catalog: Catalog) -> None:
-    """Declare a schema."""
     catalog.add_schema(statement.name, _columns(statement.columns, catalog))
 
 
@@ -41,7 +40,6 @@ def bind_derived(statement: CreateDerived, catalog: Catalog) -> None:
 
 
 def bind_stream(statement: CreateStream, catalog: Catalog) -> None:
-    """Declare a base stream."""
     schema = shape_of(statement.columns, catalog) if statement.columns else _known_columns(statement, catalog)
     scope = Scope(catalog.text, schema, (statement.name.text,))
     timing = statement.timing

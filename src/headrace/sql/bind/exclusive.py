@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from headrace.plan.expr import conjuncts
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -43,8 +45,7 @@ def _contradict(one: exp.Expr, other: exp.Expr) -> bool:
 
 
 def _parts(tree: exp.Expr) -> list[exp.Expr]:
-    inner = tree.unnest()
-    return [*_parts(inner.this), *_parts(inner.expression)] if isinstance(inner, exp.And) else [inner]
+    return [part.unnest() for part in conjuncts(tree)]
 
 
 def _comparisons(tree: exp.Expr) -> Iterator[Comparison]:

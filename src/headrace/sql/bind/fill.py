@@ -58,8 +58,7 @@ def conform(node: Node, schema: Schema, catalog: Catalog, span: Span) -> Node:
     """The same rows under the columns of a stream that was declared with some; they go by place."""
     if len(node.schema.fields) != len(schema.fields):
         raise catalog.text.error(
-            f"the stream has {len(schema.fields)} columns {schema}, and this gives {len(node.schema.fields)}, {node.schema}",
-            span,
+            f"the stream has {len(schema.fields)} columns {schema}, and this gives {len(node.schema.fields)}, {node.schema}", span
         )
     items = []
     for column, given in zip(schema.fields, node.schema.fields, strict=True):
@@ -78,5 +77,4 @@ def _fits(have: str, want: str) -> bool:
 
 
 def merge_all(nodes: Sequence[Node]) -> Node:
-    """The rows of all of them."""
     return nodes[0] if len(nodes) == 1 else Merge(tuple(nodes))

@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from headrace.errors import unknown
-from headrace.plan.expr import Expr, all_of
+from headrace.plan.expr import Expr, all_of, conjuncts
 from headrace.plan.joins import KEY_HINT, Join, JoinKind, common_type
 from headrace.plan.nodes import Filter, Node, Project, in_arrival_order
 from headrace.plan.query import is_table
-from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow, Window
+from headrace.plan.windows import RangeWindow, UnboundedWindow, Window
 from headrace.sql.bind.meeting import TIMES, meeting
+from headrace.sql.bind.policy import event_window
 from headrace.sql.bind.scope import Scope, place
-from headrace.sql.parse.syntax import FromStream, RangeSpec, RowsSpec, Select, SizeSpec, UnboundedSpec
+from headrace.sql.parse.syntax import Select
+from headrace.sql.parse.windows import RangeSpec, RowsSpec, SizeSpec, UnboundedSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from headrace.sql.bind.catalog import Catalog
-    from headrace.sql.errors import Span, SqlError, Text
+    from headrace.sql.errors import Span, Text
     from headrace.sql.parse.syntax import From, Joined, Scalar, Star
 
     Pair = tuple[Expr, Expr]
@@ -90,7 +92,7 @@ def bind_join(
     """The join, its columns, and what is left of the SELECT: conditions of WHERE are part of the join."""
     text, kind = catalog.text, KINDS[source.kind]
     nodes = [_side(side, catalog, read) for side in (source.left, source.right)]
-    names = [_qualifier(side) for side in (source.left, source.right)]
+    names = [side.qualifier for side in (source.left, source.right)]
     if names[0] is not None and names[1] is not None and names[0].lower() == names[1].lower():
         raise text.error(
             f"both streams are called {names[0]!r} here",
@@ -127,16 +129,9 @@ def _side(side: From, catalog: Catalog, read: Callable[[From, Catalog], Node]) -
     if in_arrival_order(node):
         raise catalog.text.error("late and rejected rows stand in the order of arrival, which has no joins", side.span)
     if side.window is not None and side.window.predicate is not None:
-        qualifier = _qualifier(side)
-        scope = Scope(catalog.text, node.schema, (qualifier,) if qualifier else ())
+        scope = Scope(catalog.text, node.schema, side.qualifiers)
         node = Filter(node, scope.condition(side.window.predicate, "WHERE"))
     return node
-
-
-def _qualifier(side: From) -> str | None:
-    if side.alias is not None:
-        return side.alias.text
-    return side.relation.name.text if isinstance(side.relation, FromStream) else None
 
 
 def _tell_apart(names: Sequence[str | None], nodes: list[Node]) -> tuple[tuple[Named, ...], list[Node]]:
@@ -175,13 +170,8 @@ def _window(side: From, scope: JoinScope, named: Named, table: bool, with_table:
         raise scope.text.error("a stream that is joined needs a window", side.span, hint=WINDOW_HINT)
     with scope.text.at(clause.span):
         match clause.spec:
-            case RangeSpec(size=size, lag=lag):
-                return RangeWindow(size, lag)
-            case RowsSpec(rows=rows, partition_by=by):
-                own = replace(scope, sides=(named,))
-                return RowsWindow(rows, tuple(own.bind(b, "PARTITIONED BY") for b in by))
-            case UnboundedSpec():
-                return UnboundedWindow()
+            case RangeSpec() | RowsSpec() | UnboundedSpec():
+                return event_window(clause.spec, replace(scope, sides=(named,)))
             case SizeSpec(size=size, lag=lag):
                 return RangeWindow(int(size.value), lag)
     raise scope.text.error("a stream is joined by every row, not when its window is looked at", clause.span, hint=WINDOW_HINT)
@@ -207,14 +197,6 @@ def _conditions(
     return keys, rest
 
 
-def conjuncts(tree: exp.Expr) -> list[exp.Expr]:
-    """The conditions that AND puts together."""
-    inner = tree.unnest()
-    if isinstance(inner, exp.And):
-        return [*conjuncts(inner.this), *conjuncts(inner.expression)]
-    return [tree]
-
-
 def _key(part: exp.Expr, nodes: list[Node]) -> Pair | None:
     inner = part.unnest()
     if not isinstance(inner, exp.EQ):
@@ -236,14 +218,10 @@ def _push(predicate: Expr, at: Span, kind: JoinKind, nodes: list[Node], windows:
     """A condition on the side whose rows need not be shown holds before its window, where that changes nothing."""
     side = side_of(predicate, nodes)
     if side is None or kind.preserved[side]:
-        raise _refused(text, kind, predicate, at)
-    if isinstance(windows[side], RowsWindow):
+        raise text.error(f"{predicate} cannot stand in ON of a {kind.value}", at, hint=ON_HINT)
+    if windows[side].counts_rows:
         raise text.error(
             f"{predicate} in ON of a {kind.value} cannot tell which rows {windows[side]} counts", at,
             hint="put it into the brackets of the window: [ROWS .. WHERE ..]",
         )  # fmt: skip
     nodes[side] = Filter(nodes[side], predicate)
-
-
-def _refused(text: Text, kind: JoinKind, predicate: Expr, at: Span) -> SqlError:
-    return text.error(f"{predicate} cannot stand in ON of a {kind.value}", at, hint=ON_HINT)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from headrace.plan.arrival import application_time
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Project, base_streams
-from headrace.sql.parse.syntax import SizeSpec
+from headrace.sql.parse.windows import SizeSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

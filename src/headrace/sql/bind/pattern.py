@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from headrace.errors import QueryError
-from headrace.plan.expr import Expr, all_of
+from headrace.plan.expr import Expr, all_of, conjuncts
 from headrace.plan.joins import KEY_HINT, common_type
 from headrace.plan.nodes import Filter, in_arrival_order
 from headrace.plan.patterns import Pattern, Place, Selection, Spill, check_neighbours, compares_negated, pattern
 from headrace.plan.query import is_table
 from headrace.scalars.words import check_between
 from headrace.sql.bind.columns import project
-from headrace.sql.bind.join import conjuncts
 from headrace.sql.bind.scope import extent, has_aggregate
 from headrace.sql.bind.scope_pattern import GroupCalls, PatternScope
 from headrace.sql.errors import Span, SqlError
-from headrace.sql.parse.syntax import FromStream, Item, Scalar
+from headrace.sql.parse.syntax import Item, Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
 
 def bind_event(event: Event, catalog: Catalog, read: Callable[[From, Catalog], Node]) -> Node:
-    """The plan of an EVENT, without its sink."""
     places = [(_place(e, catalog, read), e.span) for e in event.elements]
     drawn = Drawn(catalog.text, places)
     bound = drawn.columns(event.items, catalog.text)  # first, so that aggregates are called what RETURN calls them
@@ -49,13 +47,9 @@ def bind_event(event: Event, catalog: Catalog, read: Callable[[From, Catalog], N
 def _place(element: Element, catalog: Catalog, read: Callable[[From, Catalog], Node]) -> Place:
     source = element.source
     node = read(source, catalog)
-    if source.alias is not None:
-        name = source.alias.text
-    else:
-        assert isinstance(source.relation, FromStream), "the parser wants a name for anything else"
-        name = source.relation.name.text
+    assert source.qualifier is not None, "the parser wants a name for what is no stream"
     with catalog.text.at(source.span):
-        return place_of(name, node, negated=element.negated, repeated=element.repeated)
+        return place_of(source.qualifier, node, negated=element.negated, repeated=element.repeated)
 
 
 def place_of(name: str, node: Node, *, negated: bool = False, repeated: bool = False) -> Place:
@@ -118,7 +112,6 @@ class Drawn:
         return bound
 
     def columns(self, items: Written, text: Text) -> list[tuple[Item, Expr]]:
-        """The expressions of RETURN."""
         named = ((i, i.alias.text if i.alias else None) for i in items if isinstance(i, Item))
         return [(item, self.calls.bind(item.value, self.shown(text), name)) for item, name in named]
 
@@ -128,7 +121,7 @@ class Drawn:
         with ExitStack() as names:
             for bound, value, text in self.unsure:
                 names.enter_context(_said(bound, bare, value, text))
-            node: Node = pattern(self.places, self.between, within, selection, tuple(self.calls.found), spill)
+            node: Node = pattern(self.places, self.between, within, selection, tuple(self.calls.calls), spill)
         for condition, value, text in self.after:
             self.shown(text).check_condition(condition, value, "WHERE", node.schema)
         above = all_of(tuple(condition for condition, _, _ in self.after))

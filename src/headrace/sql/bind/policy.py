@@ -13,15 +13,10 @@ from headrace.plan.expr import Expr
 from headrace.plan.nodes import base_streams
 from headrace.plan.profiles import PROFILES, Ability, Model, Policy, Settings, changed, unable
 from headrace.plan.schema import Field, Schema
+from headrace.plan.triggers import ONCE, EveryField, EveryInstant, EveryRows, EveryTime, OnClose
 from headrace.plan.windows import (
-    ONCE,
     DeltaWindow,
-    EveryField,
-    EveryInstant,
-    EveryRows,
-    EveryTime,
     FieldWindow,
-    OnClose,
     RangeWindow,
     RowsWindow,
     SessionWindow,
@@ -32,14 +27,16 @@ from headrace.plan.windows import (
 )
 from headrace.sql.bind.scope import Scope
 from headrace.sql.errors import CannotRun
-from headrace.sql.parse.syntax import DeltaSpec, RangeSpec, RowsSpec, Scalar, SessionSpec, SizeSpec, SpanSpec
-from headrace.sql.parse.windows import instant_of
+from headrace.sql.parse.syntax import Scalar
+from headrace.sql.parse.windows import DeltaSpec, RangeSpec, RowsSpec, SessionSpec, SizeSpec, SpanSpec, UnboundedSpec, instant_of
 
 if TYPE_CHECKING:
     from headrace.plan.nodes import Node
-    from headrace.plan.windows import LookedAt, Trigger
+    from headrace.plan.triggers import Trigger
+    from headrace.plan.windows import LookedAt, Window
     from headrace.sql.errors import Span, Text
-    from headrace.sql.parse.syntax import Amount, Select, WindowClause, WindowSpec
+    from headrace.sql.parse.syntax import Select, WindowClause, WindowSpec
+    from headrace.sql.parse.windows import Amount, EventSpec
 
 _FIRST = "__first_"  # in front of the columns of the first row of a window, while names are looked up
 
@@ -96,7 +93,9 @@ def ability_of(spec: WindowSpec) -> Ability:
             return Ability.SPAN
         case SizeSpec():
             return _ability_of_size(spec)
-    return Ability.UNBOUNDED
+        case UnboundedSpec():
+            return Ability.UNBOUNDED
+    return Ability.OURS
 
 
 def _ability_of_size(spec: SizeSpec) -> Ability:
@@ -113,10 +112,10 @@ def _ability_of_size(spec: SizeSpec) -> Ability:
     return Ability.JUMP if every.value > size.value else Ability.HOP
 
 
-def check_used(select: Select, look: Looking | None, spec: WindowSpec | None, scope: Scope) -> None:
+def check_used(select: Select, look: Looking | Window | None, spec: WindowSpec | None, scope: Scope) -> None:
     """Refuse what is said about the execution of a query and would change nothing: whoever wrote it expects something else."""
-    trigger = look.trigger if look is not None else None
-    if select.batch_by is not None and not (isinstance(trigger, EveryInstant) and trigger.batch is not None):
+    trigger = look.trigger if isinstance(look, Looking) else None
+    if select.batch_by is not None and (trigger is None or trigger.batch is None):
         hint = "it goes with windows that rows let be looked at, such as [ROWS 1], [RANGE 5 MINUTES] or [SIZE 10]"
         raise scope.text.error("BATCH BY changes nothing here", select.batch_by.span, hint=hint)
     seen: set[str] = set()
@@ -127,9 +126,7 @@ def check_used(select: Select, look: Looking | None, spec: WindowSpec | None, sc
         seen.add(key)
         if spec is None:
             raise scope.text.error("settings are about a window in square brackets, and there is none", setting.key.span)
-        clocked = look is not None and isinstance(trigger, EveryTime)
-        movable = clocked and look is not None and isinstance(look.window, RangeWindow | RowsWindow | FieldWindow)
-        if key == "origin" and not movable:
+        if key == "origin" and not (isinstance(spec, SizeSpec) and isinstance(trigger, EveryTime)):
             raise scope.text.error("origin says when the clock looks at a window, and it does not here", setting.key.span)
         if key == "order" and not _counts_rows(spec):
             raise scope.text.error("order says how rows are counted, and none are here", setting.key.span)
@@ -145,49 +142,47 @@ def in_order(spec: WindowSpec, node: Node, settings: Settings) -> Node:
     return by_arrival(node) if system else node
 
 
-def looking(clause: WindowClause, node: Node, scope: Scope, settings: Settings, batch: Expr | None = None) -> Looking | None:
-    """How a window is looked at; None if every event looks at it."""
+def looking(clause: WindowClause, node: Node, scope: Scope, settings: Settings, batch: Expr | None = None) -> Looking | Window:
+    """How a window is looked at, or the window itself if every event looks at it."""
     spec = clause.spec
+    by = tuple(scope.bind(b, "PARTITIONED BY") for b in spec.partition_by)
     together = settings.model is Model.TIME or (settings.model is Model.BATCH and batch is not None)
     match spec:
         case SizeSpec():
-            return _sized(spec, node, scope, settings, EveryInstant(1, (), batch) if together else None)
-        case SpanSpec(start=None, stop=stop, every=every):
-            assert stop is not None
-            assert every is not None
-            return Looking(node, UntilWindow(stop), EveryTime(every, stop), _by(spec.partition_by, scope))
-        case SpanSpec(start=start, stop=None, every=every):
-            assert start is not None
-            assert every is not None
+            return _sized(spec, node, scope, by, settings, EveryInstant(1, (), batch) if together else None)
+        case SpanSpec(start=None, stop=int(stop), every=int(every)):
+            return Looking(node, UntilWindow(stop), EveryTime(every, stop), by)
+        case SpanSpec(start=int(start), stop=None, every=int(every)):
             if settings.report is Policy.CHANGE:
                 raise QueryError("LANDMARK is told at every slide", hint="WITH (report = 'every slide')")
-            return Looking(node, SpanWindow(start), EveryTime(every, start), _by(spec.partition_by, scope))
-        case SpanSpec(start=start, stop=stop):
-            assert start is not None
-            assert stop is not None
-            return Looking(node, SpanWindow(start, stop), EveryTime(ONCE, stop), _by(spec.partition_by, scope))
+            return Looking(node, SpanWindow(start), EveryTime(every, start), by)
+        case SpanSpec(start=int(start), stop=int(stop)):
+            return Looking(node, SpanWindow(start, stop), EveryTime(ONCE, stop), by)
         case SessionSpec(gap=gap):
-            return Looking(node, SessionWindow(gap), OnClose(), _by(spec.partition_by, scope))
+            return Looking(node, SessionWindow(gap), OnClose(), by)
         case DeltaSpec(limit=limit, on=on):
-            return Looking(node, DeltaWindow(limit, _delta(on, scope)), OnClose(), _by(spec.partition_by, scope))
-    if not together:
-        return None
-    rows = in_order(spec, node, settings)
+            return Looking(node, DeltaWindow(limit, _delta(on, scope)), OnClose(), by)
+        case RangeSpec() | RowsSpec() | UnboundedSpec():
+            window = event_window(spec, scope)
+            return Looking(in_order(spec, node, settings), window, EveryInstant(batch=batch), by) if together else window
+    raise AssertionError(f"no meaning: {spec}")
+
+
+def event_window(spec: EventSpec, scope: Scope) -> Window:
+    """The window that every event looks at."""
     match spec:
         case RangeSpec(size=size, lag=lag):
-            return Looking(rows, RangeWindow(size, lag), EveryInstant(batch=batch), ())
-        case RowsSpec(rows=count, partition_by=by):
-            return Looking(rows, RowsWindow(count, _by(by, scope)), EveryInstant(batch=batch), _by(by, scope))
-    return Looking(rows, UnboundedWindow(), EveryInstant(batch=batch), ())
+            return RangeWindow(size, lag)
+        case RowsSpec(rows=rows, partition_by=by):
+            return RowsWindow(rows, tuple(scope.bind(b, "PARTITIONED BY") for b in by))
+        case UnboundedSpec():
+            return UnboundedWindow()
 
 
-def _by(scalars: tuple[Scalar, ...], scope: Scope) -> tuple[Expr, ...]:
-    return tuple(scope.bind(b, "PARTITIONED BY") for b in scalars)
-
-
-def _sized(spec: SizeSpec, node: Node, scope: Scope, settings: Settings, instants: EveryInstant | None) -> Looking:
+def _sized(
+    spec: SizeSpec, node: Node, scope: Scope, by: tuple[Expr, ...], settings: Settings, instants: EveryInstant | None
+) -> Looking:
     """`[SIZE .. EVERY ..]`: each in application time, system time, rows, or on a field."""
-    by = _by(spec.partition_by, scope)
     rows = "rows" in (spec.size.unit, spec.every.unit)
     system = spec.size.system or spec.every.system or (rows and settings.by_arrival)
     ordered = by_arrival(node) if system else node

@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from headrace.errors import unknown
-from headrace.plan.expr import Expr
+from headrace.plan.expr import Expr, conjuncts
 from headrace.plan.nodes import Filter, Merge, Node, Project, Scan
 from headrace.plan.patterns import Selection, place_columns
 from headrace.sql.bind.columns import project
 from headrace.sql.bind.exclusive import exclude
-from headrace.sql.bind.join import conjuncts
 from headrace.sql.bind.pattern import Drawn, place_of
 from headrace.sql.bind.scope import Scope, extent
 from headrace.sql.bind.symbols import Reader
-from headrace.sql.parse.syntax import FromStream, Item, Scalar
+from headrace.sql.parse.syntax import Item, Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +44,7 @@ class Part:
 def bind_recognize(given: Recognize, catalog: Catalog, read: Callable[[From, Catalog], Node]) -> Node:
     """The plan of MATCH_RECOGNIZE: one row per match, the partition's columns and the measures."""
     text, node = catalog.text, read(given.source, catalog)
-    scope = Scope(text, node.schema, _qualifiers(given.source))
+    scope = Scope(text, node.schema, given.source.qualifiers)
     _check_order(given, node, scope)
     _check_symbols(given, text)
     parts = _parts(given.symbols)
@@ -75,10 +74,6 @@ def bind_recognize(given: Recognize, catalog: Catalog, read: Callable[[From, Cat
     with text.at(given.within_span):
         found = drawn.node(given.within, selection)
     return project(items, given.span, found, drawn.shown(text), bound)
-
-
-def _qualifiers(source: From) -> tuple[str, ...]:
-    return (source.relation.name.text,) if isinstance(source.relation, FromStream) else ()
 
 
 # What is read

@@ -16,8 +16,9 @@ from headrace.plan.aggregates import Aggregate
 from headrace.plan.aggregates.counts import COUNT
 from headrace.plan.expr import Expr
 from headrace.plan.joins import Join, JoinKind
-from headrace.plan.nodes import BOUNDS, Filter, Project, WindowReport
-from headrace.plan.windows import EveryTime, RangeWindow
+from headrace.plan.nodes import Filter, Project, WindowReport
+from headrace.plan.triggers import EveryTime
+from headrace.plan.windows import BOUNDS, RangeWindow, Window
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +47,7 @@ def to_stream(node: Node, relation: Name | None, items: Sequence[Expr], having: 
     return Filter(both, _differs(node, items, having))
 
 
-def leaving(node: Node, window: RangeWindow) -> Node:
+def leaving(node: Node, window: Window) -> Node:
     """The rows of a stream when they leave their window: rows that meet none, in a left join with nothing."""
     name = node.schema.names[0]
     nothing = Project(Filter(node, Expr.of("FALSE")), ((OTHER + name, Expr.column(name)),))

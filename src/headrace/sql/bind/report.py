@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from headrace.plan.expr import Expr
-from headrace.plan.nodes import WindowReport, bounds_of
+from headrace.plan.nodes import WindowReport
 from headrace.plan.schema import Schema
 from headrace.sql.bind.calls import Calls, Group
 from headrace.sql.bind.scope import Scope, place
@@ -31,7 +31,7 @@ class Report:
         self.where = scope.condition(select.where, "WHERE") if select.where else None
         unique = list(dict.fromkeys((*by, *keys)))
         self.keys = tuple((k.as_column or f"_key{i}", k) for i, k in enumerate(unique))
-        self.bounds = bounds_of(looking.window)
+        self.bounds = looking.window.bounds
         bounds = tuple(f for f in self.bounds if not scope.schema.has(f.name))
         self.wide = replace(scope, schema=Schema(scope.schema.fields + bounds))
         self.calls = Calls(scope, Group(looking.window, tuple(unique)))

@@ -50,7 +50,6 @@ class Scope:
         return self.rewrite(value.tree, value.span, refuse)
 
     def condition(self, value: Scalar, clause: str) -> Expr:
-        """Bind a predicate."""
         return self.check_condition(self.bind(value, clause), value, clause)
 
     def check_condition(self, bound: Expr, value: Scalar, clause: str, schema: Schema | None = None) -> Expr:
@@ -190,5 +189,4 @@ def has_aggregate(value: Scalar) -> bool:
 
 
 def find_over(value: Scalar) -> exp.Window | None:
-    """The first `OVER (..)` of an expression."""
     return value.tree.find(exp.Window)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from headrace.errors import unknown
-from headrace.plan.aggregates import Aggregate, function, result_type
+from headrace.plan.aggregates import function
 from headrace.plan.expr import Expr
 from headrace.plan.patterns import place_columns
-from headrace.sql.bind.calls import arguments_of, filter_condition, take_name
-from headrace.sql.bind.scope import Scope, aggregate_name, extent, place, placed
+from headrace.sql.bind.calls import Results
+from headrace.sql.bind.scope import Scope, aggregate_name, place
 from headrace.sql.errors import Span
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ class PatternScope(Scope):
         return holders[0], parts
 
     def named(self, name: str) -> int | None:
-        """The place of this name."""
         return next((i for i, p in enumerate(self.places) if p.name.lower() == name.lower()), None)
 
     @property
@@ -100,14 +99,11 @@ class PatternScope(Scope):
             raise self.text.error(f"{name!r} stands for several events", where, hint=hint)
 
 
-class GroupCalls:
+class GroupCalls(Results):
     """The aggregates of repeated places that the clauses of one pattern call, each once."""
 
     def __init__(self, scope: PatternScope) -> None:
-        """Begin with none."""
-        self.found: list[tuple[str, Aggregate]] = []
-        self.names = {n.lower() for n in scope.schema.names}
-        self.types: dict[str, str] = {}  # of the results, by name
+        super().__init__(scope.schema.names)
 
     def bind(self, value: Scalar, scope: PatternScope, name: str | None = None) -> Expr:
         """An expression over single events and the results of its calls; `name` is for the result of a call that is all of it."""
@@ -131,16 +127,7 @@ class GroupCalls:
         at = place(call, where)
         call, counted = _counted(call, scope) if function(spelt).stars else (call, None)
         group = self._place(call, node, counted, scope, at)
-        inner = Scope(scope.text, group.input.schema, (group.name,))
-        kind, arguments = arguments_of(inner, call, spelt, at)
-        condition = None
-        if isinstance(node, exp.Filter):
-            condition = filter_condition(inner, node, where)
-        with scope.text.at(at):
-            column = self._column(group.name, Aggregate(name or "", kind, arguments, condition))
-            found = result_type(kind, [a.type_in(inner.schema) for a in arguments])
-        self.types[column.name.lower()] = found
-        return placed(column, extent(scope.text, node, where))
+        return self.add(group.name, node, Scope(scope.text, group.input.schema, (group.name,)), where, name, call)
 
     def _place(self, call: exp.Expr, whole: exp.Expr, counted: int | None, scope: PatternScope, at: Span) -> Place:
         """The repeated place whose events a call is about."""
@@ -159,15 +146,6 @@ class GroupCalls:
         if not found.repeated:
             raise scope.text.error(f"{spelt} is for a repeated place, and {found.name!r} is none", at, hint=_hint(scope))
         return found
-
-    def _column(self, of: str, call: Aggregate) -> exp.Expr:
-        """The column that holds the result; a call that is there already is not computed again."""
-        for group, known in self.found:
-            if group == of and replace(known, name="") == replace(call, name=""):
-                return Expr.column(known.name).tree
-        name = take_name(call.name, self.names)
-        self.found.append((of, replace(call, name=name)))
-        return Expr.column(name).tree
 
 
 def _counted(call: exp.Expr, scope: PatternScope) -> tuple[exp.Expr, int | None]:

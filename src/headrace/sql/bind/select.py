@@ -10,23 +10,21 @@ from sqlglot import exp
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Late, Node, Rejected, Scan, WindowAggregate, base_stream, in_arrival_order
 from headrace.plan.profiles import Ability
-from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
 from headrace.sql.bind.calls import Calls, Group
 from headrace.sql.bind.columns import project
 from headrace.sql.bind.join import bind_join
 from headrace.sql.bind.pattern import bind_event
-from headrace.sql.bind.policy import ability_of, check_able, check_used, in_order, looking, settings_of
+from headrace.sql.bind.policy import Looking, ability_of, check_able, check_used, in_order, looking, settings_of
 from headrace.sql.bind.recognize import bind_recognize
 from headrace.sql.bind.relation import HINT as LOOKS_HINT
 from headrace.sql.bind.relation import leaving, to_stream
 from headrace.sql.bind.report import Report
 from headrace.sql.bind.scope import Scope, aggregate_name, find_over, has_aggregate, place
-from headrace.sql.parse.syntax import Event, FromStream, Item, Joined, RangeSpec, Recognize, RowsSpec, Scalar, Select
+from headrace.sql.parse.syntax import Event, FromStream, Item, Joined, Recognize, Scalar, Select
 
 if TYPE_CHECKING:
     from headrace.plan.windows import Window
     from headrace.sql.bind.catalog import Catalog
-    from headrace.sql.bind.policy import Looking
     from headrace.sql.errors import Span
     from headrace.sql.parse.syntax import From, WindowClause
 
@@ -35,14 +33,13 @@ WINDOW_HINT = "put a window behind the stream, for example [RANGE 5 MINUTES]"
 
 
 def bind_select(select: Select, catalog: Catalog) -> Node:
-    """The plan of a SELECT, without its sink."""
     node: Node
     scope: Scope
     if isinstance(select.source, Joined):
         node, scope, select = bind_join(select, select.source, catalog, _relation, _aliases(select))
     else:
         node = _relation(select.source, catalog)
-        scope = Scope(catalog.text, node.schema, _qualifiers(select.source), later=_aliases(select))
+        scope = Scope(catalog.text, node.schema, select.source.qualifiers, later=_aliases(select))
     clause = _one_window(select, scope)
     over = _first_over(select)
     if (clause or over) and in_arrival_order(node):
@@ -70,15 +67,15 @@ def bind_select(select: Select, catalog: Catalog) -> Node:
     batch = scope.bind(select.batch_by, "BATCH BY") if select.batch_by else None
     with scope.text.at(clause.span):
         look = looking(clause, node, scope, settings, batch)
-        node = node if look is not None else in_order(clause.spec, node, settings)
+        node = node if isinstance(look, Looking) else in_order(clause.spec, node, settings)
     check_used(select, look, clause.spec, scope)
-    if look is not None:
+    if isinstance(look, Looking):
         return _select_report(select, clause, look, scope)
     if select.relation is not None:
-        found = _of_rows(select, select.relation.text, clause, node, scope)
+        found = _of_rows(select, select.relation.text, clause, look, node, scope)
         if found is not None:
             return found
-    return _select_window(select, clause, node, scope)
+    return _select_window(select, clause, look, node, scope)
 
 
 def _relation(source: From, catalog: Catalog) -> Node:
@@ -94,7 +91,6 @@ def _relation(source: From, catalog: Catalog) -> Node:
 
 
 def bind_pattern(event: Event, catalog: Catalog) -> Node:
-    """The plan of an EVENT, without its sink."""
     check_able(catalog.text, catalog.settings, Ability.PATTERN, event.span)
     return bind_event(event, catalog, _relation)
 
@@ -111,12 +107,6 @@ def _named(relation: FromStream, catalog: Catalog) -> Node:
     return Late(node.stream) if relation.side == "late" else Rejected(node.stream)
 
 
-def _qualifiers(source: From) -> tuple[str, ...]:
-    if source.alias is not None:
-        return (source.alias.text,)
-    return (source.relation.name.text,) if isinstance(source.relation, FromStream) else ()
-
-
 def _aliases(select: Select) -> frozenset[str]:
     return frozenset(i.alias.text.lower() for i in select.items if isinstance(i, Item) and i.alias)
 
@@ -128,14 +118,14 @@ def _one_window(select: Select, scope: Scope) -> WindowClause | None:
     return first or second
 
 
-def _of_rows(select: Select, relation: str, clause: WindowClause, node: Node, scope: Scope) -> Node | None:
+def _of_rows(select: Select, relation: str, clause: WindowClause, window: Window, node: Node, scope: Scope) -> Node | None:
     """ISTREAM or DSTREAM over a window that every event looks at; None where it gives what it would give without the word."""
     plain = not _aggregates(select, scope) and not select.group_by
     if relation == "ISTREAM":
         return _select_plain(select, node, scope) if plain else None  # rows come into a window as they come
-    if plain and relation == "DSTREAM" and isinstance(clause.spec, RangeSpec):
+    if plain and relation == "DSTREAM" and window.edges:
         with scope.text.at(clause.span):
-            node = leaving(node, RangeWindow(clause.spec.size, clause.spec.lag))
+            node = leaving(node, window)
         return _select_plain(select, node, scope)
     assert select.relation is not None
     message = f"{relation} of a window that every event looks at would repeat its groups at every event"
@@ -174,15 +164,14 @@ def _select_plain(select: Select, node: Node, scope: Scope) -> Node:
     )
 
 
-def _select_window(select: Select, clause: WindowClause, node: Node, scope: Scope) -> Node:
+def _select_window(select: Select, clause: WindowClause, window: Window, node: Node, scope: Scope) -> Node:
     """A window in square brackets: one row per event, with the aggregates of its group.
 
     WHERE applies after the window, so it is part of the aggregate and not below it.
     """
     where = scope.condition(select.where, "WHERE") if select.where else None
     keys = tuple(_key(select, key, scope) for key in select.group_by)
-    with scope.text.at(clause.span):
-        calls = Calls(scope, Group(event_window(clause, scope), keys))
+    calls = Calls(scope, Group(window, keys))
     bound = [(i, calls.bind(i.value, name=i.alias.text if i.alias else None)) for i in select.items if isinstance(i, Item)]
     having = None
     if select.having:
@@ -233,16 +222,6 @@ def _select_over(select: Select, node: Node, scope: Scope, over: Span) -> Node:
 
 
 # --- parts
-
-
-def event_window(clause: WindowClause, scope: Scope) -> Window:
-    """The window that every event looks at."""
-    match clause.spec:
-        case RangeSpec(size=size, lag=lag):
-            return RangeWindow(size, lag)
-        case RowsSpec(rows=rows, partition_by=by):
-            return RowsWindow(rows, tuple(scope.bind(b, "PARTITIONED BY") for b in by))
-    return UnboundedWindow()
 
 
 def _key(select: Select, key: Scalar, scope: Scope) -> Expr:

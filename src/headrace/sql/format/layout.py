@@ -16,7 +16,6 @@ OPEN, CLOSE = ("(", "["), (")", "]")
 
 
 def lay_out(pieces: Sequence[Piece]) -> list[str]:
-    """The lines of one statement."""
     page = Page()
     page.write(pieces, 0, STEP if pieces[0].text == "CREATE" else 0)
     return page.lines
@@ -26,7 +25,6 @@ class Page:
     """Lines that grow."""
 
     def __init__(self) -> None:
-        """One empty line."""
         self.lines = [""]
         self.closed = False  # a comment ends the last line
 
@@ -119,7 +117,6 @@ class Page:
 
 
 def width(pieces: Sequence[Piece]) -> int:
-    """How long pieces are on one line."""
     return sum(len(p.text) + p.space for p in pieces)
 
 
@@ -146,7 +143,6 @@ def at_starts(pieces: Sequence[Piece], starts: Sequence[bool]) -> list[Sequence[
 
 
 def after_commas(pieces: Sequence[Piece]) -> list[bool]:
-    """Which pieces follow a comma."""
     out, comma = [], False
     for piece in pieces:
         out.append(comma)
@@ -165,7 +161,6 @@ def before_joints(pieces: Sequence[Piece]) -> list[bool]:
 
 
 def before_arms(pieces: Sequence[Piece]) -> list[bool]:
-    """Which pieces are the WHEN, ELSE and END of the first CASE."""
     out, over = [], False
     for word, case in zip(outer_words(pieces), cases(pieces), strict=True):
         out.append(not over and case == 1 and word in ("WHEN", "ELSE", "END"))

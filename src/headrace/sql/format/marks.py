@@ -63,13 +63,11 @@ class Recorder(Cursor):
     """A cursor that notes what the parser takes for a keyword and what for a name."""
 
     def __init__(self, text: Text, tokens: Sequence[Token], end: int) -> None:
-        """Nothing noted yet."""
         super().__init__(text, tokens, end)
         self.marks = Marks(None)
         self.last = ""  # the words that began the last clause
 
     def accept(self, *phrases: str) -> str | None:
-        """Take whichever of the phrases comes next."""
         start = self.index
         found = super().accept(*phrases)
         if found is not None:
@@ -90,7 +88,6 @@ class Recorder(Cursor):
         return start > 0 and (found == "ON" or (found == "INTO" and words(self.tokens[start - 1]) == ("INSERT",)))
 
     def name(self, what: str) -> Name:
-        """Take a name."""
         found = super().name(what)
         start = self.tokens[self.index - 1].start
         self.marks.names.add(start)

@@ -150,7 +150,6 @@ class Pieces:
     # --- spaces
 
     def _spaced(self, at: int) -> bool:
-        """Whether a space stands before a token."""
         if at == 0:
             return False
         token, before = self.tokens[at], self.tokens[at - 1]

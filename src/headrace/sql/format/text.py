@@ -157,7 +157,6 @@ def _essence(token: Token) -> tuple[TokenType, str]:
 
 
 def _comments(text: Text, tokens: Sequence[Token]) -> list[str]:
-    """What is said between tokens."""
     return [c for a, b in pairwise(tokens) for c in _texts(text.sql[span(a).end : b.start])]
 
 

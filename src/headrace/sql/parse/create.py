@@ -37,7 +37,6 @@ class NamedColumns(Columns):
 
 
 def create(cursor: Cursor) -> Statement:
-    """Read a CREATE statement."""
     cursor.expect("CREATE")
     what = cursor.expect("SCHEMA", "STREAM", "TABLE")
     if what == "SCHEMA":
@@ -73,13 +72,11 @@ def columns(cursor: Cursor) -> Columns:
     """Read `(a INT, ..)` with EXTENDS before or after it."""
     parent = _parent(cursor) if cursor.accept("EXTENDS") else None
     cursor.expect("(", what="'(' and columns" if parent else "'(' or EXTENDS")
-    found = [_column(cursor)]
-    while cursor.accept(","):
-        found.append(_column(cursor))
+    found = cursor.several(_column)
     cursor.expect(")", what="',' or ')'")
     if parent is None and cursor.accept("EXTENDS"):
         parent = _parent(cursor)
-    return Columns(tuple(found), parent)
+    return Columns(found, parent)
 
 
 def _column(cursor: Cursor) -> Column:

@@ -60,7 +60,6 @@ def _part(cursor: Cursor, *, bare_zero: bool) -> str | None:
 
 
 def whole_number(cursor: Cursor, what: str) -> int:
-    """Read a number without a fraction."""
     token = cursor.peek()
     if token is None or token.token_type is not TokenType.NUMBER or not re.fullmatch(r"\d{1,15}", cursor.text.slice(span(token))):
         raise cursor.expected(what)

@@ -90,10 +90,7 @@ def scalar(cursor: Cursor, what: str, stops: Sequence[str] = (), also: Stop | No
 
 def scalars(cursor: Cursor, what: str, stops: Sequence[str] = (), also: Stop | None = None) -> tuple[Scalar, ...]:
     """Read expressions separated by commas."""
-    found = [scalar(cursor, what, stops, also)]
-    while cursor.accept(","):
-        found.append(scalar(cursor, what, stops, also))
-    return tuple(found)
+    return cursor.several(lambda c: scalar(c, what, stops, also))
 
 
 def parse_scalar(text: Text, tokens: Sequence[Token], what: str, stops: Sequence[str] = ()) -> Scalar:
@@ -232,9 +229,7 @@ def _type(cursor: Cursor, depth: int) -> None:
             cursor.expect(">", what="'>'")
         case "STRUCT":
             cursor.expect("<", what="'<' and its fields")
-            _field(cursor, depth + 1)
-            while cursor.accept(","):
-                _field(cursor, depth + 1)
+            cursor.several(lambda c: _field(c, depth + 1))
             cursor.expect(">", what="',' or '>'")
         case _ if cursor.at("("):
             _size(cursor, name)

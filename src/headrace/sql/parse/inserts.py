@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 def insert(cursor: Cursor) -> Statement:
     """Read `INSERT INTO x [AS] SELECT .. | EVENT .. | MERGE a, b | stream`."""
     start = cursor.index
-    cursor.expect("INSERT")
-    cursor.expect("INTO")
-    clause = IntoClause(target(cursor), cursor.since(start))
+    clause = _target(cursor)
     cursor.accept("AS")
     if cursor.at("SELECT"):
         return select(cursor, prefix=clause)
@@ -33,6 +31,13 @@ def insert(cursor: Cursor) -> Statement:
     if isinstance(found, Select | Event):  # it stood in brackets, and EMIT behind them
         return replace(found, emit=emits, into=into)
     return Insert(found, emits, into, cursor.since(start))
+
+
+def _target(cursor: Cursor) -> IntoClause:
+    start = cursor.index
+    cursor.expect("INSERT")
+    cursor.expect("INTO")
+    return IntoClause(target(cursor), cursor.since(start))
 
 
 def merge(cursor: Cursor) -> Statement:
@@ -47,12 +52,10 @@ def merged(cursor: Cursor) -> Merged:
     """Read `MERGE a, b, c`."""
     start = cursor.index
     cursor.expect("MERGE")
-    streams = [cursor.name("the name of a stream")]
-    while cursor.accept(","):
-        streams.append(cursor.name("the name of a stream"))
+    streams = cursor.several(lambda c: c.name("the name of a stream"))
     if len(streams) < 2:
         raise cursor.expected("',' and another stream")
-    return Merged(tuple(streams), cursor.since(start))
+    return Merged(streams, cursor.since(start))
 
 
 def body(cursor: Cursor) -> Body:
@@ -81,9 +84,7 @@ def split(cursor: Cursor) -> Statement:
 
 def _branch(cursor: Cursor) -> Branch:
     start = cursor.index
-    cursor.expect("INSERT")
-    cursor.expect("INTO")
-    clause = IntoClause(target(cursor), cursor.since(start))
+    clause = _target(cursor)
     cursor.expect("SELECT")
     found = items(cursor, ("WHERE", "INSERT INTO"))
     where = scalar(cursor, "a condition", ("INSERT INTO",)) if cursor.accept("WHERE") else None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.plan.patterns import Selection
+from headrace.errors import unknown
+from headrace.plan.patterns import Selection, Spill, check_spill
 from headrace.sql.errors import one_of
-from headrace.sql.parse.durations import duration
+from headrace.sql.parse.durations import duration, whole_number
 from headrace.sql.parse.expressions import scalar
 from headrace.sql.parse.items import items
-from headrace.sql.parse.sinks import ends
-from headrace.sql.parse.spill import spill
+from headrace.sql.parse.sinks import ends, finish
 from headrace.sql.parse.syntax import Element, Event, From, FromStream, Star
 from headrace.sql.parse.tokens import is_name
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Read = Callable[[Cursor], FromStream | Select | Event]
 
 CLAUSES = ("WHERE", "WITHIN", "RETURN", "WITH", "EMIT", "INTO")
+SETTINGS = ("memory", "together", "wait")
 SELECTIONS = tuple(s.value for s in Selection)
 WITHIN_HINT = "WITHIN is needed: without it every event could still become part of a result, and none could ever be let go"
 SEQ_HINT = "for example EVENT SEQ(shelf s, !(checkout c), exit e) WHERE s.id = e.id WITHIN 5 HOURS RETURN s.id"
@@ -50,10 +51,11 @@ def pattern(cursor: Cursor, read: Read, prefix: IntoClause | None, *, nested: bo
     after = cursor.index
     returned = _returned(cursor)
     bare = cursor.index == after
-    memory = spill(cursor, any(e.repeated for e in elements))
+    memory = _spill(cursor, any(e.repeated for e in elements))
     emits, target = ends(cursor, prefix, nested=nested)
     seen = (not bare or memory or emits or target, memory or emits or target, emits or nested, target or nested)
-    _finish(cursor, nested=nested, still=[c for c, there in zip(CLAUSES[2:], seen, strict=True) if not there])
+    still = [c for c, there in zip(CLAUSES[2:], seen, strict=True) if not there]
+    finish(cursor, CLAUSES, still, nested=nested, end="')'" if nested else "the end of the statement", first="SEQ(..), ")
     selection = Selection(chosen) if chosen else Selection.ANY
     return Event(elements, selection, where, within, within_span, returned, emits, target, cursor.since(start), memory)
 
@@ -61,11 +63,9 @@ def pattern(cursor: Cursor, read: Read, prefix: IntoClause | None, *, nested: bo
 def _sequence(cursor: Cursor, read: Read) -> tuple[Element, ...]:
     cursor.expect("SEQ")
     cursor.expect("(", what="'(' and the events of the sequence")
-    found = [_element(cursor, read)]
-    while cursor.accept(","):
-        found.append(_element(cursor, read))
+    found = cursor.several(lambda c: _element(c, read))
     cursor.expect(")", what="',' or ')'")
-    return tuple(found)
+    return found
 
 
 def _element(cursor: Cursor, read: Read) -> Element:
@@ -112,11 +112,38 @@ def _returned(cursor: Cursor) -> tuple[Item | Star, ...]:
     return items(cursor, CLAUSES[3:], CLAUSES[3:])
 
 
-def _finish(cursor: Cursor, *, nested: bool, still: list[str]) -> None:
-    """Nothing may follow but the end, or the bracket of a sub-select."""
-    if cursor.done or (nested and cursor.at(")")):
-        return
-    misplaced = next((c for c in CLAUSES if cursor.at(c)), None)
-    if misplaced:
-        raise cursor.error(f"{misplaced} is out of order", hint=f"the order is SEQ(..), {', '.join(CLAUSES)}")
-    raise cursor.expected(one_of([*still, "')'" if nested else "the end of the statement"]), near=still)
+def _spill(cursor: Cursor, repeated: bool) -> Spill | None:
+    """Read `WITH (memory = 100000, together = 5, wait = 10 SECONDS)`.
+
+    That is how many events a pattern may have in memory, and how long late ones wait for what is not there.
+    """
+    start = cursor.index
+    if not cursor.accept("WITH"):
+        return None
+    cursor.expect("(")
+    found: dict[str, int] = {}
+    while not found or cursor.accept(","):
+        _setting(cursor, found)
+    cursor.expect(")", what="',' or ')'")
+    where = cursor.since(start)
+    if "memory" not in found:
+        raise cursor.text.error(
+            "late events wait for what is outside memory, and everything is in it", where, hint="add memory = 100000, events"
+        )
+    with cursor.text.at(where):
+        check_spill(repeated)
+        return Spill(found["memory"], found.get("together", 1), found.get("wait"))
+
+
+def _setting(cursor: Cursor, found: dict[str, int]) -> None:
+    key = cursor.name("a setting: memory, together or wait")
+    name = key.text.lower()
+    if name not in SETTINGS:
+        raise cursor.text.error(unknown("setting of a pattern", key.text, SETTINGS), key.span)
+    if name in found:
+        raise cursor.text.error(f"{name} is there twice", key.span)
+    cursor.expect("=")
+    if name == "wait":
+        found[name] = duration(cursor, "how long late events wait at most")
+    else:
+        found[name] = whole_number(cursor, "a number of events")

@@ -175,10 +175,7 @@ def _no_symbol(cursor: Cursor) -> Exception:
 
 def _defines(cursor: Cursor) -> tuple[tuple[Name, Scalar], ...]:
     cursor.expect("DEFINE", near=("DEFINE", "SUBSET"))
-    found = [_define(cursor)]
-    while cursor.accept(","):
-        found.append(_define(cursor))
-    return tuple(found)
+    return cursor.several(_define)
 
 
 def _define(cursor: Cursor) -> tuple[Name, Scalar]:

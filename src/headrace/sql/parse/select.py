@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot.tokenizer_core import TokenType
 
-from headrace.sql.errors import one_of
 from headrace.sql.parse.expressions import scalar, scalars
 from headrace.sql.parse.items import items
 from headrace.sql.parse.joins import at_join, joined
 from headrace.sql.parse.patterns import pattern
 from headrace.sql.parse.recognize import at_recognize, recognize
-from headrace.sql.parse.sinks import ends
+from headrace.sql.parse.sinks import ends, finish
 from headrace.sql.parse.syntax import From, FromStream, Joined, Name, Select, Setting
 from headrace.sql.parse.tokens import is_name, words
 from headrace.sql.parse.windows import at_window, window
@@ -84,11 +83,9 @@ def settings(cursor: Cursor) -> tuple[Setting, ...]:
     if not cursor.accept("WITH"):
         return ()
     cursor.expect("(")
-    found = [_setting(cursor)]
-    while cursor.accept(","):
-        found.append(_setting(cursor))
+    found = cursor.several(_setting)
     cursor.expect(")", what="',' or ')'")
-    return tuple(found)
+    return found
 
 
 def _setting(cursor: Cursor) -> Setting:
@@ -163,15 +160,10 @@ def _group_by(cursor: Cursor) -> tuple[tuple[Scalar, ...], WindowClause | None]:
 
 
 def _finish(cursor: Cursor, *, nested: bool, seen: tuple[object, ...]) -> None:
-    """Nothing may follow but the end, or the bracket of a sub-select; say which clauses could."""
-    if cursor.done or (nested and cursor.at(")")):
-        return
+    """Clauses of other SQLs, and the order of our own."""
     for phrase, reason in ABSENT.items():
         if cursor.at(phrase):
             raise cursor.error(f"{phrase} cannot stand here", hint=reason)
     last = max((i for i, s in enumerate(seen) if s), default=-1)
     still = [c for i, c in enumerate(CLAUSES) if i > last or (i >= 5 and not seen[i])]
-    misplaced = next((c for c in CLAUSES if cursor.at(c)), None)
-    if misplaced:
-        raise cursor.error(f"{misplaced} is out of order", hint=f"the order is {', '.join(CLAUSES)}")
-    raise cursor.expected(one_of([*still, "the end of the statement"]), near=still)
+    finish(cursor, CLAUSES, still, nested=nested, end="the end of the statement")

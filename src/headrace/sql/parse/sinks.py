@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 from headrace.plan.query import ConsoleSink, Emit, FileSink, StreamSink, TableSink, Using
 from headrace.plan.sinks import FORMATS, alternatives
+from headrace.sql.errors import one_of
 from headrace.sql.parse.syntax import EmitClause, IntoClause
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.plan.query import Sink
     from headrace.sql.parse.tokens import Cursor
 
@@ -83,6 +86,16 @@ def _file(cursor: Cursor) -> FileSink:
         sink = FileSink.of(path.text, kind)
     cursor.expect(")")
     return sink
+
+
+def finish(cursor: Cursor, clauses: Sequence[str], still: Sequence[str], *, nested: bool, end: str, first: str = "") -> None:
+    """Nothing may follow but the end, or the bracket of a sub-select; `still` are the clauses that could."""
+    if cursor.done or (nested and cursor.at(")")):
+        return
+    misplaced = next((c for c in clauses if cursor.at(c)), None)
+    if misplaced:
+        raise cursor.error(f"{misplaced} is out of order", hint=f"the order is {first}{', '.join(clauses)}")
+    raise cursor.expected(one_of([*still, end]), near=still)
 
 
 def ends(cursor: Cursor, prefix: IntoClause | None, *, nested: bool) -> tuple[EmitClause | None, IntoClause | None]:

@@ -23,11 +23,9 @@ FORMATS = ("csv", "json", "parquet")
 
 
 def generated_schemas() -> dict[str, Schema]:
-    """The kinds of GENERATE and their columns."""
-    try:
-        from headrace.generate import SCHEMAS
-    except ImportError:
-        return {}
+    """The kinds of GENERATE and their columns; read where a script asks for them."""
+    from headrace.generate import SCHEMAS
+
     return dict(SCHEMAS)
 
 
@@ -87,7 +85,7 @@ def _check_format(cursor: Cursor, slot: str, value: Name, formats: tuple[str, ..
 def _generate(cursor: Cursor) -> GenerateSource:
     kind = cursor.string("what to generate, in quotes") if _at_string(cursor) else cursor.name("what to generate")
     known = generated_schemas()
-    if known and kind.text.lower() not in known:
+    if kind.text.lower() not in known:
         raise cursor.text.error(unknown("generator", kind.text, known), kind.span)
     options: list[tuple[str, str]] = []
     while cursor.accept(","):

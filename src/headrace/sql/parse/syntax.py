@@ -48,78 +48,11 @@ class Columns:
     parent: Name | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
-    """How much: microseconds of application or system time, a number of rows, or a distance on a field."""
+class WindowSpec:
+    """What stands between square brackets; its kinds are in `windows.py`."""
 
-    value: int | float
-    unit: str  # time | rows | field
-    system: bool = False
-    on: Scalar | None = None
-    span: Span | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class RangeSpec:
-    """`RANGE size LAG lag`, in microseconds of application or system time."""
-
-    size: int
-    lag: int = 0
-    system: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class RowsSpec:
-    """`ROWS n PARTITIONED BY ..`."""
-
-    rows: int
+    __slots__ = ()
     partition_by: tuple[Scalar, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class UnboundedSpec:
-    """`UNBOUNDED`."""
-
-
-@dataclass(frozen=True, slots=True)
-class SizeSpec:
-    """`SIZE size EVERY every PARTITIONED BY ..`; `RANGE size LAG lag SLIDE every` is the same in CQL's words."""
-
-    size: Amount
-    every: Amount
-    lag: int = 0
-    partition_by: tuple[Scalar, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SpanSpec:
-    """`LANDMARK FROM start EVERY every`, `LANDMARK TO stop EVERY every`, or `FIXED FROM start TO stop`."""
-
-    start: int | None
-    stop: int | None
-    every: int | None
-    partition_by: tuple[Scalar, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SessionSpec:
-    """`SESSION gap`."""
-
-    gap: int
-    partition_by: tuple[Scalar, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class DeltaSpec:
-    """`DELTA limit ON expr`."""
-
-    limit: float
-    on: Scalar
-    partition_by: tuple[Scalar, ...] = ()
-
-
-ReportSpec = SizeSpec | SpanSpec | SessionSpec | DeltaSpec  # windows that are looked at when something fires
-WindowSpec = RangeSpec | RowsSpec | UnboundedSpec | ReportSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +80,18 @@ class From:
     window: WindowClause | None
     alias: Name | None
     span: Span
+
+    @property
+    def qualifier(self) -> str | None:
+        """What may stand before its columns: its alias, or the name of the stream."""
+        if self.alias is not None:
+            return self.alias.text
+        return self.relation.name.text if isinstance(self.relation, FromStream) else None
+
+    @property
+    def qualifiers(self) -> tuple[str, ...]:
+        """That, if there is one."""
+        return () if self.qualifier is None else (self.qualifier,)
 
 
 @dataclass(frozen=True, slots=True)

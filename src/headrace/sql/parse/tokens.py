@@ -15,7 +15,7 @@ from headrace.sql.errors import Span, SqlError, Text, did_you_mean, one_of
 from headrace.sql.parse.syntax import Name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 T = TypeVar("T")
 MAX_DEPTH = 60  # of brackets; sqlglot descends recursively
@@ -120,7 +120,6 @@ def _end_of_quoted(sql: str, start: int) -> int:
 
 
 def span(token: Token) -> Span:
-    """Where a token stands."""
     return Span(token.start, token.end + 1)
 
 
@@ -157,13 +156,19 @@ class Cursor:
 
     @property
     def done(self) -> bool:
-        """Whether every token has been taken."""
         return self.index >= len(self.tokens)
 
     def peek(self, ahead: int = 0) -> Token | None:
         """A token that has not been taken yet."""
         at = self.index + ahead
         return self.tokens[at] if at < len(self.tokens) else None
+
+    def several(self, read: Callable[[Cursor], T]) -> tuple[T, ...]:
+        """One or more of what `read` reads, with commas between."""
+        found = [read(self)]
+        while self.accept(","):
+            found.append(read(self))
+        return tuple(found)
 
     def here(self) -> Span:
         """Where the next token stands, or the end."""
@@ -204,7 +209,6 @@ class Cursor:
         return found
 
     def accept(self, *phrases: str) -> str | None:
-        """Take whichever of the phrases comes next."""
         for phrase in phrases:
             if length := self._length(phrase):
                 self.index += length
@@ -227,11 +231,9 @@ class Cursor:
         return self.text.error(f"expected {what}, found {shown}{suggestion}", self.here(), hint=hint)
 
     def error(self, message: str, *, hint: str | None = None) -> SqlError:
-        """An error at the next token."""
         return self.text.error(message, self.here(), hint=hint)
 
     def name(self, what: str) -> Name:
-        """Take a name."""
         token = self.peek()
         if token is None or not is_name(token):
             raise self.expected(what)

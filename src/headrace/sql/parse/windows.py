@@ -4,34 +4,98 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sqlglot.tokenizer_core import TokenType
 
 from headrace.sql.parse.durations import UNIT_WORDS, duration, whole_number
 from headrace.sql.parse.expressions import scalar, scalars
-from headrace.sql.parse.syntax import (
-    Amount,
-    DeltaSpec,
-    RangeSpec,
-    RowsSpec,
-    SessionSpec,
-    SizeSpec,
-    SpanSpec,
-    UnboundedSpec,
-    WindowClause,
-)
+from headrace.sql.parse.syntax import Scalar, WindowClause, WindowSpec
 from headrace.sql.parse.tokens import span, words
 
 if TYPE_CHECKING:
-    from headrace.sql.errors import Text
-    from headrace.sql.parse.syntax import Name, Scalar, WindowSpec
+    from headrace.sql.errors import Span, Text
+    from headrace.sql.parse.syntax import Name
     from headrace.sql.parse.tokens import Cursor
 
 KINDS = ("RANGE", "ROWS", "UNBOUNDED", "SIZE", "NOW", "DELTA", "SESSION", "LANDMARK", "FIXED")
 CLAUSES = ("LAG", "SLIDE", "EVERY", "ON", "SYSTEM", "WHERE", "PARTITIONED BY", "FROM", "TO")
 AFTER_ON = ("EVERY", "PARTITIONED BY", "PARTITION BY", "WHERE")
 HINT = "there are [RANGE 5 MINUTES], [ROWS 100], [UNBOUNDED] and [SIZE 1 HOUR EVERY 5 MINUTES]; see docs/windows.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """How much: microseconds of application or system time, a number of rows, or a distance on a field."""
+
+    value: int | float
+    unit: str  # time | rows | field
+    system: bool = False
+    on: Scalar | None = None
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RangeSpec(WindowSpec):
+    """`RANGE size LAG lag`, in microseconds of application or system time."""
+
+    size: int
+    lag: int = 0
+    system: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RowsSpec(WindowSpec):
+    """`ROWS n PARTITIONED BY ..`."""
+
+    rows: int
+    partition_by: tuple[Scalar, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnboundedSpec(WindowSpec):
+    """`UNBOUNDED`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeSpec(WindowSpec):
+    """`SIZE size EVERY every PARTITIONED BY ..`; `RANGE size LAG lag SLIDE every` is the same in CQL's words."""
+
+    size: Amount
+    every: Amount
+    lag: int = 0
+    partition_by: tuple[Scalar, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SpanSpec(WindowSpec):
+    """`LANDMARK FROM start EVERY every`, `LANDMARK TO stop EVERY every`, or `FIXED FROM start TO stop`."""
+
+    start: int | None
+    stop: int | None
+    every: int | None
+    partition_by: tuple[Scalar, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSpec(WindowSpec):
+    """`SESSION gap`."""
+
+    gap: int
+    partition_by: tuple[Scalar, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaSpec(WindowSpec):
+    """`DELTA limit ON expr`."""
+
+    limit: float
+    on: Scalar
+    partition_by: tuple[Scalar, ...] = ()
+
+
+EventSpec = RangeSpec | RowsSpec | UnboundedSpec  # what every event can look at
 
 
 def at_window(cursor: Cursor) -> bool:

@@ -11,7 +11,6 @@ import numpy as np
 
 from headrace.aggregates.moves import Moves
 from headrace.aggregates.tally import DistinctTally
-from headrace.plan.windows import RangeWindow, RowsWindow
 from headrace.state.relayout import carry_rows
 from headrace.steps.windows.slices import Sliced
 
@@ -91,7 +90,7 @@ def _carry_tallies(new: WindowsStep, old: WindowsStep, given: Given) -> None:
 
 def _of_stored_rows(step: WindowsStep, window: int) -> bool:
     program = step.program.windows[window]
-    return isinstance(program.window, RangeWindow) or (isinstance(program.window, RowsWindow) and program.partitions is None)
+    return bool(program.window.edges) or program.window.last_rows is not None
 
 
 def _set_edges(new: WindowsStep, of: Evaluator) -> None:
@@ -114,11 +113,12 @@ def _rebuild(new: WindowsStep) -> None:
         window = new.program.windows[spec.window].window
         if isinstance(tally, Sliced) or not _of_stored_rows(new, spec.window):
             continue
-        if isinstance(window, RangeWindow):
-            stop = to.edges[window.lag] if window.lag else reservoir.count
-            _enter(tally, reservoir.between(to.edges[window.lag + window.size], stop), new)
-        elif isinstance(window, RowsWindow):
-            _enter(tally, reservoir.between(max(reservoir.oldest, reservoir.count - window.rows), reservoir.count), new)
+        if window.edges:
+            enter, leave = window.edges
+            stop = to.edges[enter] if enter else reservoir.count
+            _enter(tally, reservoir.between(to.edges[leave], stop), new)
+        elif window.last_rows is not None:
+            _enter(tally, reservoir.between(max(reservoir.oldest, reservoir.count - window.last_rows), reservoir.count), new)
     for slices in to.slices:
         for run in reservoir.between(to.edges[to.offsets[-1]], reservoir.count):
             slices.enter(run)

@@ -6,7 +6,6 @@ import numpy as np
 
 from headrace.aggregates.metrics import MetricColumn
 from headrace.changes.algebra import diff
-from headrace.plan.windows import RowsWindow
 from headrace.program.outputs import Output
 from headrace.program.windows import WindowStage
 from headrace.state.rows import Rows
@@ -19,7 +18,7 @@ def tables(stage: WindowStage, output: Output) -> set[int] | None:
     for metric in output.metrics:
         tally = stage.program.tallies[metric.tally]
         program = stage.program.windows[tally.window]
-        if isinstance(program.window, RowsWindow) and program.partitions != tally.group:
+        if program.window.counts_rows and program.partitions != tally.group:
             return None
         base = stage.tables[tally.group].base
         found.add(tally.group if base is None else base)  # a late row may give other lives to all rows of its key

@@ -18,15 +18,8 @@ from headrace.aggregates.moves import Moves
 from headrace.aggregates.tally import DistinctTally, grown
 from headrace.changes.keys import Keys
 from headrace.plan.time import START_OF_TIME
-from headrace.plan.windows import (
-    EveryField,
-    FieldWindow,
-    RangeWindow,
-    RowsWindow,
-    SpanWindow,
-    UnboundedWindow,
-    UntilWindow,
-)
+from headrace.plan.triggers import EveryField
+from headrace.plan.windows import FieldWindow, RowsWindow, UntilWindow
 from headrace.program.aggregates import Tally, parts_read, vectors_of
 from headrace.program.windows import Report, WindowStage
 from headrace.state.reservoir import Reservoir, RowRange, join
@@ -34,14 +27,7 @@ from headrace.steps.windows.fields import FieldState, Positions
 from headrace.steps.windows.looking import find_looks
 from headrace.steps.windows.looks import Ask, Looks, Reads
 from headrace.steps.windows.slices import Sliced, Slices
-from headrace.steps.windows.windows import (
-    Rings,
-    range_moves,
-    rows_moves,
-    span_moves,
-    unbounded_moves,
-    until_moves,
-)
+from headrace.steps.windows.windows import Entering, Rings, moves_of
 
 if TYPE_CHECKING:
     from headrace.aggregates.tally import Reading
@@ -89,7 +75,7 @@ class Evaluator:
         self.slices = [  # for windows of all lengths
             Slices(stage, spec, layout, lambda t: make_tally(stage, t, layout, tables, every)) for spec in stage.program.slices
         ]
-        self._moving, self._peers = stage.program.moving, stage.program.has_peers
+        self.moving, self._peers = stage.program.moving, stage.program.has_peers
         self._flags = [np.zeros(0, np.bool_) for _ in stage.tables]  # of keys, all down but for a moment
         self._readers = _readers(stage)
         self.rings = {
@@ -98,9 +84,7 @@ class Evaluator:
             if isinstance(w.window, RowsWindow) and w.partitions is not None
         }
         self._until = [i for i, w in enumerate(stage.program.windows) if isinstance(w.window, UntilWindow)]
-        self._last_rows = [
-            w.window.rows for w in stage.program.windows if isinstance(w.window, RowsWindow) and w.partitions is None
-        ]
+        self._last_rows = [w.window.last_rows for w in stage.program.windows if w.window.last_rows is not None]
         self.stores_rows = stage.program.stores_rows
         self._nothing = Seen.nothing(len(self.tallies), len(stage.program.reports))
         self._room: list[int] = []  # for how many keys of each table there is room
@@ -258,7 +242,7 @@ class Evaluator:
             runs.append(RowRange(at, open_.ts[start:stop], [c[start:stop] for c in open_.columns]))
         return join(runs, row, self.layout)
 
-    def _between(self, row: int, stop: int, open_: RowRange) -> RowRange:
+    def between(self, row: int, stop: int, open_: RowRange) -> RowRange:
         runs = self.reservoir.between(row, stop)
         at = max(row, open_.first)
         if stop > at:
@@ -271,30 +255,10 @@ class Evaluator:
     ) -> list[Moves | None]:
         """What every window does, as all rows see it, or where nobody else asks, as the events do."""
         seers = None if self.stage.program.reports else events
-        out: list[Moves | None] = []
-        for i, program in enumerate(self.stage.program.windows):
-            match program.window:
-                case RangeWindow() as window:
-                    out.append(range_moves(window, rows, edges, seers) if edges and i in self._moving else None)
-                case RowsWindow() if i in self.rings:
-                    out.append(self.rings[i].moves(rows, commit=keep))
-                case RowsWindow(rows=size):
-                    stop = rows.first + len(rows.ts) - size
-                    out.append(rows_moves(rows, self._between(max(0, rows.first - size), max(0, stop), open_), size))
-                case UnboundedWindow() as window:
-                    out.append(unbounded_moves(window, rows))
-                case SpanWindow() as window:
-                    out.append(span_moves(window, rows))
-                case UntilWindow() as window:
-                    out.append(until_moves(window, rows, None))
-                case FieldWindow(size=size):
-                    assert program.field is not None, "the field is a vector"
-                    field = self.fields[program.field]
-                    on_to = self._end_of(i, field.positions(rows)) if ended else None
-                    out.append(field.moves(i, size, rows, lambda a, b: self._between(a, b, open_), on_to))
-        return out
+        pass_ = Entering(open_, rows, edges, seers, keep, ended)
+        return [moves_of(self, i, pass_) for i in range(len(self.stage.program.windows))]
 
-    def _end_of(self, window: int, positions: Positions) -> float | None:
+    def end_of(self, window: int, positions: Positions) -> float | None:
         """At the end of the input a window that is looked at by position moves on to the next look."""
         for report in self.stage.program.reports:
             if self.stage.program.tallies[report.presence].window == window and isinstance(report.trigger, EveryField):
@@ -383,7 +347,7 @@ def _lets_go(stage: WindowStage, table: int) -> bool:
         return True
     for tally in stage.program.tallies:
         used = (tally.group, tally.pairs, *(stage.vectors[v].table for v in vectors_of(tally)))
-        if table in used and not isinstance(stage.program.windows[tally.window].window, RangeWindow | FieldWindow):
+        if table in used and not stage.program.windows[tally.window].window.rows_leave:
             return False
     bases = {t.base for t in stage.tables} | {w.partitions for w in stage.program.windows}
     return table not in bases and stage.program.stores_rows

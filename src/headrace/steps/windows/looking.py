@@ -9,7 +9,8 @@ import numpy as np
 from headrace.aggregates.tally import CountTally
 from headrace.kernels.codes import NULL
 from headrace.kernels.windows import reports
-from headrace.plan.windows import EveryInstant, EveryTime, OnClose, RangeWindow, UntilWindow
+from headrace.plan.triggers import EveryInstant, EveryTime, OnClose
+from headrace.plan.windows import RangeWindow, UntilWindow
 from headrace.steps.windows.deltas import Deltas
 from headrace.steps.windows.looks import Ask, Looks, look
 from headrace.steps.windows.triggers import Pass, came_then, fired, until

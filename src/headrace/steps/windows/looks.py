@@ -15,7 +15,7 @@ from headrace.plan.windows import RangeWindow
 if TYPE_CHECKING:
     from headrace.aggregates.moves import Moves
     from headrace.aggregates.tally import CountTally
-    from headrace.plan.windows import EveryTime
+    from headrace.plan.triggers import EveryTime
     from headrace.state.reservoir import RowRange
 
 

@@ -17,20 +17,9 @@ from headrace.changes.algebra import diff
 from headrace.changes.changes import Changes
 from headrace.kernels.keys.sortable import sortable_words
 from headrace.plan.arrow import arrow_type
-from headrace.plan.nodes import BOUNDS
 from headrace.plan.time import END_OF_TIME
-from headrace.plan.windows import (
-    ONCE,
-    EveryField,
-    EveryInstant,
-    EveryTime,
-    FieldWindow,
-    LookedAt,
-    OnClose,
-    RangeWindow,
-    RowsWindow,
-    SpanWindow,
-)
+from headrace.plan.triggers import ONCE, EveryField, EveryInstant, EveryTime, OnClose
+from headrace.plan.windows import BOUNDS, LookedAt, RangeWindow, SpanWindow
 from headrace.steps.windows.looks import Ask, Looks
 
 if TYPE_CHECKING:
@@ -122,8 +111,7 @@ class Reporting:
         program = self.stage.program.windows[self.stage.program.tallies[report.presence].window]
         if report.closed_by_rows:
             return False
-        counts = isinstance(program.window, RowsWindow) and program.partitions is None
-        return counts or isinstance(program.window, FieldWindow)
+        return program.window.last_rows is not None or program.window.depends_on == "positions"
 
     def rows(self, first: int, final: int, rows: int) -> None:
         """The open rows: the number of the first, how many are final now, and how many there are."""
@@ -214,7 +202,7 @@ class Reporting:
             for m, c in zip(report.metrics, metrics, strict=True)
         ]
         ends = _bounds(_window(self.stage, report), looks)[2 - report.ends :]
-        after = report.trigger.shown if isinstance(report.trigger, EveryTime) else 0
+        after = report.trigger.shown
         columns[report.bounds : report.bounds] = [pa.array(end + after).view(arrow_type("TIMESTAMP")) for end in ends]
         names = [m.name for m in report.metrics]
         names[report.bounds : report.bounds] = [f.name for f in BOUNDS[2 - report.ends :]]

@@ -17,7 +17,8 @@ from headrace.kernels.codes import ABSENT, NULL
 from headrace.kernels.windows import slices as kernel
 from headrace.plan.aggregates import Laws, TallyKind
 from headrace.plan.time import START_OF_TIME
-from headrace.plan.windows import EveryTime, RangeWindow
+from headrace.plan.triggers import EveryTime
+from headrace.plan.windows import RangeWindow
 from headrace.state.codec import decode, encode
 from headrace.steps.windows.looks import Looks
 

@@ -13,16 +13,8 @@ import numpy as np
 from headrace.changes.keys import Keys
 from headrace.kernels.codes import NULL
 from headrace.kernels.windows import reports
-from headrace.plan.windows import (
-    EveryField,
-    EveryInstant,
-    EveryRows,
-    EveryTime,
-    FieldWindow,
-    RangeWindow,
-    SpanWindow,
-    UntilWindow,
-)
+from headrace.plan.triggers import EveryField, EveryInstant, EveryRows, EveryTime
+from headrace.plan.windows import FieldWindow, RangeWindow, SpanWindow, UntilWindow
 from headrace.steps.windows.looks import Looks
 
 if TYPE_CHECKING:

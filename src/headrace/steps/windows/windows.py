@@ -13,10 +13,11 @@ import numpy as np
 from headrace.aggregates.moves import Moves
 from headrace.aggregates.tally import grown
 from headrace.kernels.windows import rings
-from headrace.plan.windows import RangeWindow, RowsWindow, SpanWindow, UnboundedWindow, UntilWindow
+from headrace.plan.windows import FieldWindow, RangeWindow, RowsWindow, SpanWindow, UnboundedWindow, UntilWindow
 
 if TYPE_CHECKING:
     from headrace.state.reservoir import RowRange
+    from headrace.steps.windows.evaluate import Evaluator
 
 
 def _counting(n: int) -> np.ndarray:
@@ -31,6 +32,43 @@ def _none(events: RowRange) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
 def _entered(events: RowRange, peers: bool) -> np.ndarray:
     """How many rows have entered when each is evaluated: those up to it, or all of its time, which are then all there."""
     return events.ts.searchsorted(events.ts, side="right") if peers else _counting(len(events.ts))
+
+
+@dataclass(frozen=True, slots=True)
+class Entering:
+    """Rows that windows move over in one pass: some of the open ones, and those at the edges of windows of time."""
+
+    open_: RowRange
+    rows: RowRange
+    edges: dict[int, RowRange]
+    seers: np.ndarray | None  # which of the rows look; None: all
+    keep: bool  # for good, not for a moment
+    ended: bool  # the input has ended
+
+
+def moves_of(ev: Evaluator, index: int, pass_: Entering) -> Moves | None:
+    """What a window does."""
+    program, rows, edges = ev.stage.program.windows[index], pass_.rows, pass_.edges
+    match program.window:
+        case RangeWindow() as window:
+            return range_moves(window, rows, edges, pass_.seers) if edges and index in ev.moving else None
+        case RowsWindow() if index in ev.rings:
+            return ev.rings[index].moves(rows, commit=pass_.keep)
+        case RowsWindow(rows=size):
+            stop = rows.first + len(rows.ts) - size
+            return rows_moves(rows, ev.between(max(0, rows.first - size), max(0, stop), pass_.open_), size)
+        case UnboundedWindow() as window:
+            return unbounded_moves(window, rows)
+        case SpanWindow() as window:
+            return span_moves(window, rows)
+        case UntilWindow() as window:
+            return until_moves(window, rows, None)
+        case FieldWindow(size=size):
+            assert program.field is not None, "the field is a vector"
+            field = ev.fields[program.field]
+            on_to = ev.end_of(index, field.positions(rows)) if pass_.ended else None
+            return field.moves(index, size, rows, lambda a, b: ev.between(a, b, pass_.open_), on_to)
+    return None  # its rows are those of a life
 
 
 def range_moves(window: RangeWindow, rows: RowRange, edges: dict[int, RowRange], seers: np.ndarray | None) -> Moves:
