@@ -84,7 +84,6 @@ class Admission:
         self.last = START_OF_TIME
 
     def push(self, batch: Batch) -> Outcome:
-        """Let one batch in."""
         stream, now = self.stream, batch.now
         arrivals = batch.rows.get(stream.rows_of, ())
         rows = normal_rows(stream.schema, [a.values for a in arrivals])
@@ -118,7 +117,6 @@ class Admission:
         return Outcome(tuple(admitted), tuple(late), tuple(rejected), self.frontier, self.final_before, self.clock, self.last)
 
     def finish(self) -> Outcome:
-        """The end of bounded input."""
         self.frontier = END_OF_TIME
         return Outcome((), (), (), self.frontier, self.final_before, self.clock, self.last)
 
@@ -210,7 +208,6 @@ def event_times(stream: Stream, rows: Sequence[Row], now: int) -> list[int | str
 
 
 def _event_time(stream: Stream, value: Any) -> int | str:
-    """The time a row claims."""
     assert stream.timestamp is not None
     if value is None:
         return f"the timestamp {stream.timestamp} is NULL"
@@ -231,7 +228,6 @@ def _micros(stream: Stream, clause: str, expr: Expr, value: Any) -> int | None:
 
 
 def _is_timestamp(stream: Stream, expr: Expr) -> bool:
-    """Whether it is a TIMESTAMP."""
     name = expr.as_column
     kind = stream.schema.field(name).type if name is not None else expr.type_in(stream.schema)
     return kind.startswith("TIMESTAMP")

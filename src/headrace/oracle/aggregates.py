@@ -119,7 +119,6 @@ def _variance(values: Sequence[Any], divisor: int) -> float | None:
 
 
 def _root(variance: float | None) -> float | None:
-    """The standard deviation of a variance."""
     return None if variance is None else math.sqrt(variance)
 
 

@@ -29,5 +29,4 @@ class Call:
         self.values = [row if len(row) > 1 else row[0] for row in rows]
 
     def over(self, window: Sequence[int]) -> object:
-        """Its value over the rows of a window."""
         return aggregate(self.function, [self.values[j] for j in window if self.passes[j]], self.result_type)

@@ -70,7 +70,6 @@ def results(node: Node, rows: Rows | Sequence[tuple[Key, Row]], clock: Clock = E
 
 
 def _row_by_row(node: Filter | Project, found: Results) -> Results:
-    """Filters and columns."""
     table = [row for _, row in found]
     if isinstance(node, Filter):
         keep = holds(node.predicate, node.input.schema, table)

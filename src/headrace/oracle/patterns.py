@@ -43,7 +43,6 @@ class Choice:
 
     @property
     def ordered(self) -> list[Placed]:
-        """The events, first to last."""
         return [self.events[place] for place in sorted(self.events)]
 
     @property

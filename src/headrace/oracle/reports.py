@@ -80,7 +80,6 @@ class _Reports:
         self.selected = holds(node.where, self.schema, self.table)
 
     def rows(self) -> Iterator[tuple[Key, Row]]:
-        """What the looks say."""
         node = self.node
         calls = [self.call(call) for call in node.aggregates]
         beside = [(window, [self.call(call) for call in some]) for window, some in node.beside]
@@ -164,7 +163,6 @@ class _Reports:
         return u <= self.node.trigger.first_at(self.last) if self.ended else u < self.clock
 
     def by_rows(self, every: int, by: tuple[Expr, ...]) -> Iterator[Look]:
-        """After every so many rows of each partition."""
         parts = groups(by, self.schema, self.table)
         counts: dict[Hashable, int] = {}
         for i, part in enumerate(parts):

@@ -58,7 +58,6 @@ class Lowering:
     streams: dict[str, Stream] = field(default_factory=dict)  # in the order in which the pattern first names them
 
     def __post_init__(self) -> None:
-        """Find the streams."""
         for place in self.node.places:
             own: dict[str, Flat] = {}
             for part in flatten(place.input).parts:
@@ -73,7 +72,6 @@ class Lowering:
         return tuple(i for i, name in enumerate(self.streams) if name in self.parts[place])
 
     def takes_back(self, place: int) -> bool:
-        """Whether rows of a place may be taken back."""
         return any(isinstance(p.stream.source, StageSource) and name not in self.steady for name, p in self.parts[place].items())
 
     def kind(self, place: int, expr: Expr) -> str:
@@ -279,7 +277,6 @@ class Words:
     """What conditions read of events, as words that are computed where rows come from."""
 
     def __init__(self, low: Lowering, builder: StageBuilder, masks: list[tuple[int, ...]]) -> None:
-        """None yet."""
         self.low, self.builder, self.masks = low, builder, masks
         self.parts = WordParts(low.node, low.kind)
 

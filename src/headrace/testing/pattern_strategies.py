@@ -57,7 +57,6 @@ class Seeded:
     rng: Random
 
     def pick(self, options: Sequence[T]) -> T:
-        """One of them."""
         return self.rng.choice(options)
 
 
@@ -193,7 +192,6 @@ def comparisons(dice: Dice, singles: Sequence[str], others: Sequence[str]) -> li
 
 
 def shuffled(dice: Dice, names: Sequence[str]) -> list[str]:
-    """In any order."""
     left, out = list(names), []
     while left:
         out.append(left.pop(dice.pick(range(len(left)))))
@@ -304,7 +302,6 @@ def schedule(dice: Dice, name: str, partition: int, items: Sequence[Item]) -> li
 
 
 def _is_of(item: Item, name: str, partition: int) -> bool:
-    """Whether it is a row of this partition."""
     return item[1] == name and item[2] is not None and item[2].partition == partition
 
 
@@ -337,5 +334,4 @@ def pattern_case(dice: Dice, most_rows: int = 32, derived: bool = True, promises
 
 
 def seeded_pattern_case(seed: int, most_rows: int = 32, derived: bool = True, promises: bool | None = None) -> Case:
-    """The pattern and the arrivals of a seed."""
     return pattern_case(Seeded(Random(seed)), most_rows, derived, promises)

@@ -367,7 +367,6 @@ def search(
 
 @nb.njit(BOUND(PROGRAM, STACKS, s.integer), cache=True, forceinline=True)
 def nothing_bound(program: SearchProgram, stacks: Stacks, width: int) -> Bound:
-    """Room for what a search binds."""
     n = len(program.positive)
     return Bound(
         np.full(n, NONE, np.int64),

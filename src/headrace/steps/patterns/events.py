@@ -18,7 +18,6 @@ class Events:
     """Rows by number. A number is given again once its row is gone."""
 
     def __init__(self, search: Search) -> None:
-        """None yet."""
         self.search = search
         self.live = 0
         self._first_word = stacks.WORDS + len(search.plan.vectors)  # of keys
@@ -67,13 +66,11 @@ class Events:
             self.link(np.flatnonzero(self.there))
 
     def link(self, chosen: np.ndarray) -> None:
-        """Link rows that are not linked."""
         places = (stacks.TS, stacks.HIGH, stacks.LOW, *range(self._first_word, self._rows.shape[1]))
         order = np.lexsort([self._rows[chosen, place] for place in places[::-1]])
         linking.link_all(self.state, chosen[order])
 
     def keys(self, chosen: np.ndarray) -> Keys:
-        """The order keys of rows."""
         rows = self._rows[chosen]
         words = rows[:, self._first_word :].view(np.uint64) ^ SIGN
         return Keys(rows[:, stacks.TS], rows[:, stacks.HIGH], rows[:, stacks.LOW], words if words.shape[1] else None)
@@ -85,7 +82,6 @@ class Events:
         self._free = np.concatenate((self._free, chosen))
 
     def expire(self, oldest: int) -> None:
-        """Let go of all that came before a time."""
         self.let_oldest_go(np.flatnonzero(self.there & (self._rows[:, stacks.TS] < oldest)))
 
     def let_oldest_go(self, chosen: np.ndarray) -> None:

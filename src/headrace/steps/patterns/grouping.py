@@ -72,6 +72,5 @@ class Grouping:
         return np.unique(np.stack(parts, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int32)
 
     def to_arrow(self, columns: list[MetricColumn]) -> list[pa.Array]:
-        """The aggregates in their Arrow types."""
         tallies, vectors = self.program.tallies, self.stage.vectors
         return [to_arrow(tallies, vectors, m, c, self.tables) for m, c in zip(self.program.metrics, columns, strict=True)]

@@ -73,7 +73,6 @@ class ResultRows:
     # ---- groups ---------------------------------------------------------------------------------------------------
 
     def _members(self, programs: list[PatternOutput], sequences: np.ndarray) -> Members:
-        """The groups that these queries read."""
         places = {g.place for p in programs for g in p.groups} if len(sequences) else set()
         owner = self.owner
         return {place: owner.search.members(owner.events.state, place, sequences) for place in places}

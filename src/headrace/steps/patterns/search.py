@@ -70,7 +70,6 @@ class Plan:
 
     @property
     def width(self) -> int:
-        """How many words all places have."""
         return sum(len(p.words) for p in self.spec.places)
 
     def probe(self, place: int, bound: set[int]) -> tuple[int, list[int]]:

@@ -55,7 +55,6 @@ class Found:
 
     @staticmethod
     def of(events: Events, sequences: np.ndarray, about: np.ndarray) -> Found:
-        """Sequences of events in memory."""
         ids = np.unique(np.concatenate((sequences.ravel(), about[:, ROOT])))
         ids = ids[ids != NONE]
         known = about.copy()
@@ -69,7 +68,6 @@ class Found:
         return np.where(self.sequences == NONE, NONE, self.sequences + rows), about
 
     def take(self, which: np.ndarray) -> Found:
-        """Some of them."""
         return Found(self.lines, self.ids, self.sequences[which], self.about[which])
 
     def and_of(self, other: Found) -> Found:
@@ -79,7 +77,6 @@ class Found:
 
     @property
     def whole(self) -> np.ndarray:
-        """Which of them have all their events."""
         return (self.sequences != NONE).all(axis=1)
 
     def extended(self, first: int, rows: np.ndarray, sequences: np.ndarray, origin: np.ndarray) -> Found:
@@ -103,7 +100,6 @@ class Frames:
         self._marks: dict[int, Marks] = {}  # of the frames that have been read
 
     def __len__(self) -> int:
-        """How many frames there are."""
         return int(self.kept.reservoir.first.searchsorted(self.stop)) if self.kept.oldest < self.stop else 0
 
     @property

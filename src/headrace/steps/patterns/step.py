@@ -29,6 +29,7 @@ from headrace.steps.patterns.results import ResultRows
 from headrace.steps.patterns.search import search_of
 from headrace.steps.patterns.spilled import Frames, as_id
 from headrace.steps.patterns.waiting import NEVER, Waiting, waits_on
+from headrace.steps.step import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,17 +58,13 @@ class Passed:
 
     @property
     def frontier(self) -> int:
-        """That of all sources together."""
         return min(self.sources)
 
 
-class PatternStep:
+class PatternStep(Step):
     """The pattern of one stage in one bucket."""
 
-    keeps_open = True
-
     def __init__(self, parts: StepParts) -> None:
-        """Nothing has come."""
         self.stage: PatternStage = parts.stage
         self.spec, self.shown = self.stage.program.sequence, self.stage.program.shown
         self.layout, self.tables = parts.layout, parts.tables
@@ -107,9 +104,6 @@ class PatternStep:
         frontier, final = (decided_before(now.frontier, time, self.spec) for time in (now.frontier, now.final_before))
         return replace(now, frontier=frontier, final_before=final)
 
-    def grow(self) -> None:
-        """Room is made as rows are linked."""
-
     def numbers(self) -> dict[str, int]:
         """How many events wait for others to be looked for in one pass."""
         return {"waiting": len(self.waiting)}
@@ -121,7 +115,6 @@ class PatternStep:
 
     @property
     def held(self) -> int:
-        """How many results wait."""
         return len(self.told) + len(self.final) + len(self.ready)
 
     # ---- a batch --------------------------------------------------------------------------------------------------
@@ -179,7 +172,6 @@ class PatternStep:
         return chosen
 
     def _lines(self, some: Rows) -> np.ndarray:
-        """Rows as the search has them."""
         n = len(some)
         bits = np.full(n, 1 << len(self.spec.places), np.int64)
         for p, place in enumerate(self.spec.places):
@@ -308,7 +300,6 @@ class PatternStep:
                 held.rename(leave, as_id(self.number[leave]))
 
     def _forget(self, oldest_time: int) -> list[list[np.ndarray]]:
-        """Rows of the reservoir whose events are gone."""
         if len(self.frames):
             gone = self.kept.drop_before(self.frames.first_from(oldest_time))
             self.frames.forget()
@@ -340,9 +331,6 @@ class PatternStep:
         self._relink(open_.rows)
         names = {before: query for query, before in given.continued.items()}
         self.ready.parts = [(names[query], part) for query, part in old.ready.parts if query in names]
-
-    def save_pages(self, pages: PageStore) -> None:
-        """None of its own."""
 
     def _dump(self) -> State:
         """Events are known by the place of their row: those of the reservoir first, then the open ones."""

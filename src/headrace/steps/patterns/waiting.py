@@ -28,7 +28,6 @@ class Waiting:
     since: np.ndarray
 
     def __len__(self) -> int:
-        """How many wait."""
         return int((self.since != NEVER).sum())
 
     def moved(self, removed: np.ndarray, is_new: np.ndarray) -> np.ndarray:
