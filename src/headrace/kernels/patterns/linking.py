@@ -1,4 +1,12 @@
-"""Rows enter the chains of all places at which they fit, and leave them."""
+"""Rows enter the chains of all places at which they fit, and leave them; and which of them a walk along a chain passes by.
+
+A condition such as `y.price > x.price` holds for the smaller x: if one is too large, so are all that are no smaller. So each row
+of a chain points to the nearest before it that is *better*: of the chain's rows between the two none is. A walk that follows
+these takes about log n steps through n values in no order, and one step for each that fits.
+
+Better is less, or more: of a NULL nothing is known, so all else is better. Infinite values and NaN are never passed by and pass
+nothing by, because sums and differences do not rise with them.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +15,104 @@ import numpy as np
 
 from headrace.kernels import signatures as s
 from headrace.kernels.lent import lent
-from headrace.kernels.patterns.slopes import enter, enter_all, leave
-from headrace.kernels.patterns.stacks import BITS, COUNT, FIRST, KEY, LOCAL, NONE, PLACE, STACKS, WORDS, Stacks, before, chain_of
+from headrace.kernels.patterns.stacks import (
+    BITS,
+    COUNT,
+    FIRST,
+    GRID,
+    KEY,
+    LOCAL,
+    NONE,
+    NULLS,
+    PLACE,
+    S_DOUBLE,
+    S_INDEX,
+    S_MORE,
+    S_WORD,
+    STACKS,
+    WORDS,
+    Stacks,
+    before,
+    chain_of,
+)
+
+BEST, WORST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+_EXPONENT, _MAGNITUDE = 0x7FF, np.iinfo(np.int64).max
+
+
+@nb.njit(s.integer(GRID, s.ints, s.integer), cache=True, forceinline=True)
+def _height(rows: np.ndarray, slope: np.ndarray, row: int) -> int:
+    """How good the value of a row is: the less the better. BEST if it must be looked at."""
+    column = slope[S_WORD]
+    if (rows[row, NULLS] >> column) & 1:
+        return WORST
+    word = rows[row, WORDS + column]
+    if slope[S_DOUBLE]:
+        if (word >> 52) & _EXPONENT == _EXPONENT:
+            return BEST
+        if word < 0:
+            word ^= _MAGNITUDE
+    return ~word if slope[S_MORE] else word
+
+
+@nb.njit(s.boolean(s.integer, s.integer), cache=True, forceinline=True)
+def _is_better(height: int, other: int) -> bool:
+    return height < other or height == BEST
+
+
+@nb.njit(s.integer(STACKS, s.integer, s.integer, s.integer), cache=True, forceinline=True)
+def _first_better(stacks: Stacks, k: int, row: int, height: int) -> int:
+    """From a row on, the first that is better than this height."""
+    while row != NONE and not _is_better(_height(stacks.rows, stacks.slopes[k], row), height):
+        row = stacks.skips[row, k]
+    return row
+
+
+@nb.njit(s.nothing(STACKS, s.integer, s.integer, s.integer, s.integer, s.boolean), cache=True, forceinline=True)
+def _point(stacks: Stacks, j: int, row: int, older: int, newer: int, comes: bool) -> None:
+    """A row has come into the chain of index j, between two others, or has left it: what it points to, and what points to it."""
+    rows, skips, back = stacks.rows, stacks.skips, stacks.links.shape[1] // 2 + stacks.indexes[j, LOCAL]
+    for k in range(len(stacks.slopes)):
+        if stacks.slopes[k, S_INDEX] != j:
+            continue
+        own = _height(rows, stacks.slopes[k], row)
+        if comes:
+            skips[row, k] = _first_better(stacks, k, older, own)
+        other = newer
+        while other != NONE:
+            height = _height(rows, stacks.slopes[k], other)
+            if comes:
+                if _is_better(own, height) and (skips[other, k] == NONE or before(rows, skips[other, k], row)):
+                    skips[other, k] = row
+            elif skips[other, k] == row:
+                skips[other, k] = _first_better(stacks, k, older, height)
+            if height == BEST or (height <= own and own != BEST):
+                break  # whatever the row is better than, this one is too, and nearer
+            other = stacks.links[other, back]
+
+
+@nb.njit(s.nothing(STACKS), cache=True, forceinline=True)
+def _point_all(stacks: Stacks) -> None:
+    """Where all rows that are linked point to, from the oldest of each chain on."""
+    links, m = stacks.links, stacks.links.shape[1] // 2
+    for k in range(len(stacks.slopes)):
+        j = stacks.slopes[k, S_INDEX]
+        local = stacks.indexes[j, LOCAL]
+        for h in range(stacks.last.shape[1]):
+            row = stacks.last[j, h]
+            while row != NONE and links[row, local] != NONE:
+                row = links[row, local]
+            while row != NONE:
+                stacks.skips[row, k] = _first_better(stacks, k, links[row, local], _height(stacks.rows, stacks.slopes[k], row))
+                row = links[row, m + local]
+
+
+@nb.njit(s.integer(STACKS, s.integer, s.integer, s.integer), cache=True, forceinline=True)
+def beyond(stacks: Stacks, k: int, row: int, local: int) -> int:
+    """Where a walk goes from a row that is not good enough."""
+    if _height(stacks.rows, stacks.slopes[k], row) == BEST:
+        return stacks.links[row, local]
+    return stacks.skips[row, k]
 
 
 @nb.njit(s.integer(STACKS, s.integer, s.integer, s.INTS), cache=True, forceinline=True)
@@ -37,11 +141,12 @@ def link(stacks: Stacks, row: int) -> None:
             links[behind, local] = row
         else:
             last[j, h] = row
-        enter(stacks, j, row, ahead, behind)
+        _point(stacks, j, row, ahead, behind, True)
 
 
 @nb.njit(s.nothing(STACKS, s.integer, s.boolean), cache=True, forceinline=True)
-def _take_out(stacks: Stacks, row: int, alone: bool) -> None:
+def unlink(stacks: Stacks, row: int, alone: bool) -> None:
+    """Take a row out of its chains; unless `alone`, what pointed to it is found anew when all that go are gone."""
     rows, links, last, indexes = stacks.rows, stacks.links, stacks.last, stacks.indexes
     m, words = links.shape[1] // 2, np.empty(indexes.shape[1], np.int64)
     for j in range(len(indexes)):
@@ -56,12 +161,7 @@ def _take_out(stacks: Stacks, row: int, alone: bool) -> None:
         else:
             last[j, _chain_of_row(stacks, j, row, words)] = ahead
         if alone:
-            leave(stacks, j, row, ahead, behind)
-
-
-@nb.njit(s.nothing(STACKS, s.integer), cache=True, forceinline=True)
-def unlink(stacks: Stacks, row: int) -> None:
-    _take_out(stacks, row, True)
+            _point(stacks, j, row, ahead, behind, False)
 
 
 @nb.njit(s.nothing(STACKS, s.ints), cache=True)
@@ -76,7 +176,7 @@ def link_all(stacks: Stacks, chosen: np.ndarray) -> None:
 def unlink_all(stacks: Stacks, chosen: np.ndarray) -> None:
     borrowed = lent(stacks)
     for i in range(len(chosen)):
-        unlink(borrowed, chosen[i])
+        unlink(borrowed, chosen[i], True)
 
 
 @nb.njit(s.nothing(STACKS, s.ints, s.FLAGS), cache=True)
@@ -84,7 +184,7 @@ def let_oldest_go(stacks: Stacks, chosen: np.ndarray, there: np.ndarray) -> None
     """Take rows out of their chains before which no others stand: what pointed to them points nowhere. Clears their flags."""
     borrowed = lent(stacks)
     for i in range(len(chosen)):
-        _take_out(borrowed, chosen[i], False)
+        unlink(borrowed, chosen[i], False)
         there[chosen[i]] = False
     if len(chosen) > 0:
         skips = borrowed.skips
@@ -99,6 +199,6 @@ def let_go(stacks: Stacks, chosen: np.ndarray) -> None:
     """Take many rows out of their chains: where those that are left point to is found anew."""
     borrowed = lent(stacks)
     for i in range(len(chosen)):
-        _take_out(borrowed, chosen[i], False)
+        unlink(borrowed, chosen[i], False)
     if len(chosen) > 0:
-        enter_all(borrowed)
+        _point_all(borrowed)

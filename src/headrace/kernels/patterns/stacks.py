@@ -3,7 +3,7 @@
 A row is one line of `rows`. Index j links the rows that fit at one place: those of one key, and of equal words where the index
 has words, are in one chain, beside others whose hash is the same. `links[row, l]` is the row before it in the chain of the
 index with local number l, `links[row, m + l]` the one behind it; `last[j, h]` is the newest of a chain. `skips[row, s]` is
-where a walk goes from a row whose value is too large, or too small, for slope s (kernels/patterns/slopes).
+where a walk goes from a row whose value is too large, or too small, for slope s (kernels/patterns/linking).
 """
 
 from __future__ import annotations

@@ -11,11 +11,8 @@ import pyarrow as pa
 
 from headrace.errors import QueryError
 from headrace.kernels.keys.hashing import hash_columns
-from headrace.kernels.patterns import members as groups
+from headrace.kernels.patterns import finding, stacks
 from headrace.kernels.patterns import sequences as kernel
-from headrace.kernels.patterns import spilled as frames
-from headrace.kernels.patterns import stacks
-from headrace.kernels.patterns.arriving import change
 from headrace.plan.time import START_OF_TIME
 from headrace.program.patterns import ANY_ROW
 from headrace.scalars.compiled import Compiled, Slot, all_of, compile_expression
@@ -285,21 +282,21 @@ class Search:
 
         If there are rows outside memory, up to this time, also the ends of sequences that may have begun there.
         """
-        return change(self.check, state, self.program, self.words, rows, sign, outside)
+        return finding.change(self.check, state, self.program, self.words, rows, sign, outside)
 
     def extend(self, state: stacks.Stacks, ends: np.ndarray, about: np.ndarray, outside: int) -> tuple[np.ndarray, np.ndarray]:
         """Ends of sequences, taken further back: what they become, and of which of them."""
-        return frames.extend(self.check, state, self.program, self.words, ends, about, outside)
+        return finding.extend(self.check, state, self.program, self.words, ends, about, outside)
 
     def forbidden(
         self, state: stacks.Stacks, sequences: np.ndarray, moment: np.ndarray, rows: np.ndarray, sign: np.ndarray
     ) -> np.ndarray:
         """Which sequences a linked row forbids, as it was when so many of these rows had come and gone; the latest first."""
-        return frames.forbidden(self.check, state, self.program, self.words, sequences, moment, rows, sign)
+        return finding.forbidden(self.check, state, self.program, self.words, sequences, moment, rows, sign)
 
     def members(self, state: stacks.Stacks, place: int, sequences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The events of a repeated place in every sequence: where they end in the list, and the list."""
-        return groups.members(self.check, state, self.program, self.words, self._groups[place], sequences)
+        return finding.members(self.check, state, self.program, self.words, self._groups[place], sequences)
 
 
 @lru_cache(maxsize=256)
