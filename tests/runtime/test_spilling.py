@@ -17,8 +17,8 @@ from headrace.plan.nodes import Filter, Node, base_streams
 from headrace.plan.patterns import Pattern, Spill
 from headrace.plan.query import Emit, Query, Script
 from headrace.sql import parse_script
+from headrace.steps.patterns.spilled import NEVER
 from headrace.steps.patterns.step import PatternStep
-from headrace.steps.patterns.waiting import NEVER
 from headrace.testing.conformance import check_query
 from headrace.testing.local import LocalEngine, local_engine
 from headrace.testing.pattern_strategies import Seeded, pattern_arrivals, patterns, reading_streams, seeded_pattern_case
