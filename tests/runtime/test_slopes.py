@@ -20,8 +20,7 @@ from headrace.sql import parse_script
 from headrace.stages.lower import lower
 from headrace.steps.patterns import search as sequences
 from headrace.steps.patterns.events import Events
-from headrace.steps.patterns.search import Search
-from headrace.steps.patterns.slopes import refutations
+from headrace.steps.patterns.search import Search, refutations
 from headrace.testing.conformance import check_query
 from headrace.testing.local import LocalEngine, local_engine
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from headrace.oracle.admission import Admission, Batch, Event, Key, Outcome, Rejection, unique
-from headrace.oracle.calls import Call, groups
+from headrace.oracle.aggregates import Call, groups
 from headrace.oracle.decisions import Slack, decided
 from headrace.oracle.joins import joined
 from headrace.oracle.patterns import matched, units

@@ -9,7 +9,7 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from headrace.oracle.admission import Key
-from headrace.oracle.calls import Call
+from headrace.oracle.aggregates import Call
 from headrace.oracle.rows import Row
 from headrace.oracle.scalar import evaluate, holds
 from headrace.oracle.ties import choice_key

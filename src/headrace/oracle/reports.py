@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from headrace.errors import DataError
 from headrace.oracle.admission import Key
-from headrace.oracle.calls import Call, groups
+from headrace.oracle.aggregates import Call, groups
 from headrace.oracle.rows import Row, from_micros
 from headrace.oracle.scalar import evaluate, holds
 from headrace.oracle.ties import HALF, group_words

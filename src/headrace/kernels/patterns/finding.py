@@ -111,9 +111,9 @@ def _unmark(stacks: Stacks, program: SearchProgram, bound: Bound, row: int) -> N
                 other = stacks.links[other, local]
 
 
-@nb.njit(nb.types.Tuple((GRID, GRID))(CHECK, STACKS, PROGRAM, s.ints, s.ints, s.ints, s.integer), cache=True)
+@nb.njit(nb.types.Tuple((GRID, GRID))(CHECK, PROGRAM, s.ints, STACKS, s.ints, s.ints, s.integer), cache=True)
 def change(
-    check: Any, stacks: Stacks, program: SearchProgram, words: np.ndarray, chosen: np.ndarray, sign: np.ndarray, reach: int
+    check: Any, program: SearchProgram, words: np.ndarray, stacks: Stacks, chosen: np.ndarray, sign: np.ndarray, reach: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rows come (sign > 0) and go, one after the other: the sequences that this makes and unmakes, in that order.
 
@@ -154,9 +154,9 @@ def change(
     return out[:found], about[:found]
 
 
-@nb.njit(nb.types.Tuple((GRID, s.INTS))(CHECK, STACKS, PROGRAM, s.ints, GRID, GRID, s.integer), cache=True)
+@nb.njit(nb.types.Tuple((GRID, s.INTS))(CHECK, PROGRAM, s.ints, STACKS, GRID, GRID, s.integer), cache=True)
 def extend(
-    check: Any, stacks: Stacks, program: SearchProgram, words: np.ndarray, ends: np.ndarray, about: np.ndarray, reach: int
+    check: Any, program: SearchProgram, words: np.ndarray, stacks: Stacks, ends: np.ndarray, about: np.ndarray, reach: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Take ends of sequences further back, by the rows of a frame: what they become, and of which of them.
 
@@ -177,9 +177,9 @@ def extend(
     return out[:found], origin[:found]
 
 
-@nb.njit(s.FLAGS(CHECK, STACKS, PROGRAM, s.ints, GRID, s.ints, s.ints, s.ints), cache=True)
+@nb.njit(s.FLAGS(CHECK, PROGRAM, s.ints, STACKS, GRID, s.ints, s.ints, s.ints), cache=True)
 def forbidden(
-    check: Any, stacks: Stacks, program: SearchProgram, words: np.ndarray, sequences: np.ndarray, moment: np.ndarray,
+    check: Any, program: SearchProgram, words: np.ndarray, stacks: Stacks, sequences: np.ndarray, moment: np.ndarray,
     chosen: np.ndarray, sign: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
     """Which sequences have a row of a negation in its gap, among those that are linked.
@@ -213,9 +213,9 @@ def forbidden(
     return out
 
 
-@nb.njit(nb.types.Tuple((s.INTS, s.INTS))(CHECK, STACKS, PROGRAM, s.ints, s.ints, GRID), cache=True)
+@nb.njit(nb.types.Tuple((s.INTS, s.INTS))(CHECK, PROGRAM, s.ints, STACKS, s.ints, GRID), cache=True)
 def members(
-    check: Any, stacks: Stacks, program: SearchProgram, words: np.ndarray, group: np.ndarray, sequences: np.ndarray
+    check: Any, program: SearchProgram, words: np.ndarray, stacks: Stacks, group: np.ndarray, sequences: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Of every sequence the rows of a group, in order: where they end in the list, and the list.
 

@@ -132,7 +132,7 @@ class ResultRows:
     def _members(self, programs: list[PatternOutput], sequences: np.ndarray) -> Members:
         places = {g.place for p in programs for g in p.groups} if len(sequences) else set()
         owner = self.owner
-        return {place: owner.search.members(owner.events.state, place, sequences) for place in places}
+        return {place: owner.search.members(owner.events.state, owner.search.groups[place], sequences) for place in places}
 
     def _former_members(self, programs: list[PatternOutput], sequences: np.ndarray) -> Members:
         """The groups as they were before the batch: what it did to the links is undone, and done again."""
