@@ -327,12 +327,12 @@ def delta_of(expr: Expr, schema: Schema, first: Row, row: Row) -> float | None:
             column.set("table", None)
     both = Schema(schema.fields + tuple(Field(names[f.name.lower()], f.type) for f in schema.fields))
     try:
-        ((value,),) = evaluate((Expr.of(f"CAST({Expr.of(tree)} AS DOUBLE)"),), both, [(*row, *first)])
+        delta: float | None = evaluate((Expr.of(f"CAST({Expr.of(tree)} AS DOUBLE)"),), both, [(*row, *first)])[0][0]
     except DataError as error:
         if "Overflow" not in str(error):
             raise
         return None
-    return value
+    return delta
 
 
 def _multiple(u: float, every: float) -> int:

@@ -82,7 +82,7 @@ class Standing:
 class StepParts:
     """What a step is made with."""
 
-    stage: Stage
+    stage: Stage[Any]  # of the kind that the step runs
     layout: Layout
     tables: Tables
     store: Handle

@@ -24,7 +24,7 @@ from headrace.plan.arrow import arrow_type
 from headrace.plan.expr import all_of
 from headrace.plan.query import Script
 from headrace.plan.stream import Stream
-from headrace.program.stage import Stage
+from headrace.program.stage import Stage, StepProgram
 from headrace.stages.kept import kept_of
 from headrace.stages.lower import Finish, Lowered, lower
 from headrace.stages.meaning import program_of
@@ -263,7 +263,7 @@ class LocalEngine:
         return out
 
 
-def _typed(stage: Stage, inputs: pa.RecordBatch, rows: int) -> pa.RecordBatch:
+def _typed(stage: Stage[StepProgram], inputs: pa.RecordBatch, rows: int) -> pa.RecordBatch:
     """Inputs in the types that the stage has for them."""
     kinds = [arrow_type(i.type) for i in stage.inputs]
     return batch_of([c if c.type == k else c.cast(k) for c, k in zip(inputs.columns, kinds, strict=True)], rows)

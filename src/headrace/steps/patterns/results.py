@@ -24,8 +24,7 @@ from headrace.steps.patterns.spilled import as_id
 if TYPE_CHECKING:
     from headrace.aggregates.tally import Reading
     from headrace.program.aggregates import Tally
-    from headrace.program.patterns import GroupProgram, PatternOutput
-    from headrace.program.stage import Stage
+    from headrace.program.patterns import GroupProgram, PatternOutput, PatternStage
     from headrace.state.rows import Layout, Rows
     from headrace.state.tables import Tables
     from headrace.steps.patterns.step import PatternStep
@@ -37,7 +36,7 @@ Members = dict[int, tuple[np.ndarray, np.ndarray]]  # by place: where the events
 class Grouping:
     """Aggregates over the groups of a repeated place: every result is a key of tallies that live as long as reading takes."""
 
-    def __init__(self, stage: Stage, program: GroupProgram, layout: Layout, tables: Tables) -> None:
+    def __init__(self, stage: PatternStage, program: GroupProgram, layout: Layout, tables: Tables) -> None:
         self.stage, self.program, self.layout, self.tables = stage, program, layout, tables
         vectors = {v for t in program.tallies for v in vectors_of(t)}
         self.wanted = sorted({c for v in vectors for c in (*layout.values[v], layout.codes[v]) if c is not None})

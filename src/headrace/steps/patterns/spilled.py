@@ -85,7 +85,8 @@ class Found:
 
     @property
     def whole(self) -> np.ndarray:
-        return (self.sequences != NONE).all(axis=1)
+        whole: np.ndarray = (self.sequences != NONE).all(axis=1)
+        return whole
 
     def extended(self, first: int, rows: np.ndarray, sequences: np.ndarray, origin: np.ndarray) -> Found:
         """What they became with rows of a frame, which stood before the lines; `first` is the number of the first of them."""
@@ -113,7 +114,8 @@ class Marks:
     def may_have(self, key: np.ndarray, place: np.ndarray) -> np.ndarray:
         """Whether there may be a row of this key at this place."""
         bit = self._bit(key, place)
-        return (self.bits[bit >> 3] >> (7 - (bit & 7))) & 1 == 1
+        there: np.ndarray = (self.bits[bit >> 3] >> (7 - (bit & 7))) & 1 == 1
+        return there
 
     def _bit(self, key: np.ndarray, place: np.ndarray | np.int64) -> np.ndarray:
         mixed = (key * 64 + place).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -201,7 +203,8 @@ class Frames:
         """Which sequences something before them may forbid that is not in memory."""
         if not any(g.gap == 0 for g in self.search.spec.negations):
             return np.zeros(len(sequences), np.bool_)
-        return events.rows[sequences[:, -1], TS] - self.search.spec.within <= self.outside
+        begins: np.ndarray = events.rows[sequences[:, -1], TS] - self.search.spec.within
+        return begins <= self.outside
 
     def _extended(self, found: Found) -> Found:
         """All whole sequences that ends are ends of."""
@@ -228,9 +231,10 @@ class Frames:
 
     def _begins(self, ends: Found) -> np.ndarray:
         """When the windows that end with them begin."""
-        times = ends.lines[:, TS]
-        root, last = times[ends.about[:, ROOT]], ends.sequences[:, -1]
-        return np.where(last == NONE, root, np.maximum(root, times[last])) - self.search.spec.within
+        times, last = ends.lines[:, TS], ends.sequences[:, -1]
+        root = times[ends.about[:, ROOT]]
+        newest: np.ndarray = np.where(last == NONE, root, np.maximum(root, times[last]))
+        return newest - self.search.spec.within
 
     def _allowed(self, found: Found, events: Events, rows: np.ndarray, signs: np.ndarray) -> Found:
         """Those that nothing forbids, in memory or outside."""

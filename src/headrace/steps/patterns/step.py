@@ -229,7 +229,7 @@ class PatternStep(Step):
         return self.final.release(np.array(bounds, np.int64))
 
     def _when(self, ids: np.ndarray) -> np.ndarray:
-        times = self.events.rows[np.maximum(ids, 0), stacks.TS]
+        times: np.ndarray = self.events.rows[np.maximum(ids, 0), stacks.TS]
         outside = np.flatnonzero(ids < 0)
         if len(outside):
             times[outside] = self.kept.keys(as_id(ids[outside])).ts
