@@ -135,9 +135,7 @@ def _in_key(condition: Expr, keys: Keys) -> bool:
 
 def _selections(node: Pattern) -> list[str]:
     """Conditions on one event, which Spark checks before a row is sent anywhere."""
-    return [
-        f"Sel in Spark: {_own(place.where, place)}" for place in node.places if place.where is not None
-    ]  # fmt: skip
+    return [f"Sel in Spark: {_own(place.where, place)}" for place in node.places if place.where is not None]
 
 
 def _said(expr: Expr, node: Pattern) -> str:
@@ -265,7 +263,8 @@ def _needs(node: Pattern, emit: Emit, using: Using) -> list[str]:
     gone = [f"to let events go: {_pogs(streams)}"]
     match emit:
         case Emit.CHANGES:
-            ends = [f"to say that {n} has not come: the clock past {t}" for n, t in _ends(node)]
+            late = [p.name for i, p in enumerate(node.places) if p.negated and node.gap(i) == len(node.positive)]
+            ends = [f"to say that {name} has not come: the clock past {_end(node)}" for name in late]
             return [*(ends or ["nothing to say a result"]), *gone]
         case Emit.FINAL:
             return [*(_holding(node) or ["nothing: a result is final at once"]), *gone]
@@ -274,11 +273,9 @@ def _needs(node: Pattern, emit: Emit, using: Using) -> list[str]:
             return [f"to say a result: the POGs of all streams past {last}", *_holding(node), *gone]
 
 
-def _ends(node: Pattern) -> list[tuple[str, str]]:
-    """Negations at the end of the pattern, and until when they wait."""
-    first = node.places[node.positive[0]].name
-    until = f"{first} + {format_duration(node.within)}"
-    return [(p.name, until) for i, p in enumerate(node.places) if p.negated and node.gap(i) == len(node.positive)]
+def _end(node: Pattern) -> str:
+    """Until when negations at the end of the pattern wait."""
+    return f"{node.places[node.positive[0]].name} + {format_duration(node.within)}"
 
 
 def _holding(node: Pattern) -> list[str]:
@@ -287,8 +284,7 @@ def _holding(node: Pattern) -> list[str]:
     lines = []
     for i, place in enumerate(node.places):
         if place.negated:
-            until = dict(_ends(node)).get(place.name) or names[node.gap(i)]
-            lines.append(_wait(place.input, until, f"that no {place.name} forbids it"))
+            lines.append(_wait(place.input, [*names, _end(node)][node.gap(i)], f"that no {place.name} forbids it"))
         elif place.repeated:
             at = node.positive.index(i)
             until = names[at + 1] if at + 1 < len(names) else place.name

@@ -215,13 +215,7 @@ def _place_masks(low: Lowering, place: int, keys: Keys, builder: StageBuilder) -
     return () if all(e == TRUE for e in every) else builder.masks((every,))
 
 
-def _sequencing(
-    low: Lowering,
-    keys: Keys,
-    masks: list[tuple[int, ...]],
-    builder: StageBuilder,
-    slack: bool,
-) -> Sequencing:
+def _sequencing(low: Lowering, keys: Keys, masks: list[tuple[int, ...]], builder: StageBuilder, slack: bool) -> Sequencing:
     node = low.node
     words = Words(low, builder, masks)
     kept = [c for c in node.where if not low.in_key(c, keys)]

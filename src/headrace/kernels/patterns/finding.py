@@ -16,7 +16,6 @@ import numpy as np
 
 from headrace.kernels import signatures as s
 from headrace.kernels.lent import lent
-from headrace.kernels.patterns.linking import link, unlink
 from headrace.kernels.patterns.sequences import (
     ABOUT,
     AT,
@@ -47,7 +46,7 @@ from headrace.kernels.patterns.sequences import (
     refuted,
     search,
 )
-from headrace.kernels.patterns.stacks import BITS, DEAD, GRID, KEY, LOCAL, NONE, STACKS, TS, Stacks, before
+from headrace.kernels.patterns.stacks import BITS, DEAD, GRID, KEY, LOCAL, NONE, STACKS, TS, Stacks, before, link, unlink
 
 # What a group is: positive place, place, index, conditions of its rows, where the index has its words.
 G_AT, G_PLACE, G_INDEX, G_CONDITIONS, G_PROBE = range(5)

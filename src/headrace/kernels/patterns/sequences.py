@@ -16,7 +16,6 @@ import numba as nb
 import numpy as np
 
 from headrace.kernels import signatures as s
-from headrace.kernels.patterns.linking import beyond
 from headrace.kernels.patterns.stacks import (
     BITS,
     COUNT,
@@ -31,6 +30,7 @@ from headrace.kernels.patterns.stacks import (
     WORDS,
     Stacks,
     before,
+    beyond,
     chain_of,
 )
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from headrace.changes.keys import Keys
 from headrace.kernels.keys.sortable import SIGN
-from headrace.kernels.patterns import linking, stacks
+from headrace.kernels.patterns import stacks
 from headrace.kernels.patterns.purging import purgeable
 from headrace.plan.time import START_OF_TIME
 from headrace.steps.patterns.search import Search
@@ -68,7 +68,7 @@ class Events:
     def link(self, chosen: np.ndarray) -> None:
         places = (stacks.TS, stacks.HIGH, stacks.LOW, *range(self._first_word, self._rows.shape[1]))
         order = np.lexsort([self._rows[chosen, place] for place in places[::-1]])
-        linking.link_all(self.state, chosen[order])
+        stacks.link_all(self.state, chosen[order])
 
     def keys(self, chosen: np.ndarray) -> Keys:
         rows = self._rows[chosen]
@@ -86,7 +86,7 @@ class Events:
 
     def let_oldest_go(self, chosen: np.ndarray) -> None:
         """Let go of rows before which no others stand."""
-        linking.let_oldest_go(self.state, chosen, self.there)
+        stacks.let_oldest_go(self.state, chosen, self.there)
         self.free(chosen)
 
     def purge(self, frontier: np.ndarray, oldest: int, outside: int = START_OF_TIME) -> np.ndarray:
@@ -101,7 +101,7 @@ class Events:
             search.first_ends, np.zeros(len(self._rows), np.bool_), out,
         )  # fmt: skip
         gone = out[:count]
-        linking.let_go(self.state, gone)
+        stacks.let_go(self.state, gone)
         self.free(gone)
         return gone
 
@@ -114,7 +114,7 @@ def linked(search: Search, lines: np.ndarray, others: np.ndarray) -> stacks.Stac
     links, skips = (np.full((len(lines), width), stacks.NONE, np.int64) for width in (search.links, len(search.slopes)))
     last = np.full((len(search.indexes), size), stacks.NONE, np.int64)
     state = stacks.Stacks(np.concatenate((lines, others)), links, last, search.indexes, skips, search.slopes)
-    linking.link_all(state, np.arange(len(lines)))
+    stacks.link_all(state, np.arange(len(lines)))
     return state
 
 

@@ -16,7 +16,7 @@ from headrace.changes.changes import Changes
 from headrace.changes.keys import joined
 from headrace.changes.rows import batch_of
 from headrace.kernels.codes import NULL, VALUE
-from headrace.kernels.patterns import linking
+from headrace.kernels.patterns import stacks
 from headrace.plan.aggregates import TallyKind
 from headrace.program.aggregates import parts_read, vectors_of
 from headrace.steps.patterns.spilled import as_id
@@ -138,11 +138,11 @@ class ResultRows:
         if not len(sequences) or not any(p.groups for p in programs):
             return {}
         state = self.owner.events.state
-        linking.unlink_all(state, self.come)
-        linking.link_all(state, self.gone)
+        stacks.unlink_all(state, self.come)
+        stacks.link_all(state, self.gone)
         out = self._members(programs, sequences)
-        linking.unlink_all(state, self.gone)
-        linking.link_all(state, self.come)
+        stacks.unlink_all(state, self.gone)
+        stacks.link_all(state, self.come)
         return out
 
     def _metrics(self, program: PatternOutput, members: Members) -> list[MetricColumn]:
