@@ -25,7 +25,7 @@ class RowsStep(Step):
         self.outputs = program.outputs
         # What may be taken back, or come twice, is not final at once.
         unsure = parts.stage.signed or parts.stage.unique is not None
-        self._waits = [o.emit.ordered or (unsure and not o.emit.early) for o in self.outputs]
+        self._waits = [not o.emit.early and (o.emit.ordered or unsure) for o in self.outputs]
         self.keeps_open = any(self._waits) or parts.stage.unique is not None
         self._carried = carried(parts.stage)
 
