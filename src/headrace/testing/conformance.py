@@ -279,10 +279,8 @@ class _Checker:
     def _compare_so_far(self, want: Expected, where: str) -> None:
         """What waits for a frame has not come, for CHANGES; but it has before it is final, so that nothing is said too early."""
         may = want.changes if self.may_hurry else want.final if want.may is None else want.may
-        if self.query.emit.ordered:
-            self._compare(want.final, may, where)
-        elif self.final:
-            self._compare([], may, where)
+        if self.final:
+            self._compare(want.final if self.query.emit.ordered else [], may, where)
 
     def _compare(self, least: Results, most: Results, where: str) -> None:
         """All that is out is allowed, and all that must be out is."""
