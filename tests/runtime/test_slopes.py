@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from headrace.kernels.patterns import linking, stacks
+from headrace.kernels.patterns import stacks
 from headrace.oracle.admission import Arrival, Batch
 from headrace.oracle.rows import from_micros
 from headrace.plan.expr import Expr
@@ -20,8 +20,7 @@ from headrace.sql import parse_script
 from headrace.stages.lower import lower
 from headrace.steps.patterns import search as sequences
 from headrace.steps.patterns.events import Events
-from headrace.steps.patterns.search import Search
-from headrace.steps.patterns.slopes import refutations
+from headrace.steps.patterns.search import Search, refutations
 from headrace.testing.conformance import check_query
 from headrace.testing.local import LocalEngine, local_engine
 
@@ -193,16 +192,16 @@ def test_pointers_lead_to_the_nearest_better_event(seed):
     events, there, seen = Events(search), set(), 0
     for step in range(80):
         chosen = events.add(np.stack([line(search, rng, step + rng.randrange(-15, 1), kinds) for _ in range(3)]))
-        linking.link_all(events.state, chosen)
+        stacks.link_all(events.state, chosen)
         there |= set(chosen.tolist())
         match rng.randrange(6):
             case 0:
                 gone = np.array(rng.sample(sorted(there), 2), np.int64)
-                linking.unlink_all(events.state, gone)
+                stacks.unlink_all(events.state, gone)
                 events.free(gone)
             case 1:
                 gone = np.array(rng.sample(sorted(there), min(len(there), 9)), np.int64)
-                linking.let_go(events.state, gone)
+                stacks.let_go(events.state, gone)
                 events.free(gone)
             case 2:
                 events.expire(step - 20)
@@ -223,7 +222,7 @@ def test_few_of_many_values_are_looked_at():
     lines[:, stacks.BITS] = 1 + np.arange(5_000) % 2
     lines[:, stacks.WORDS :] = np.random.default_rng(1).random((5_000, 1)).view(np.int64)
     chosen = events.add(lines)
-    linking.link_all(events.state, chosen)
+    stacks.link_all(events.state, chosen)
     for k, slope in enumerate(search.slopes):
         j = int(slope[stacks.S_INDEX])
         (row,) = events.state.last[j][events.state.last[j] != stacks.NONE]

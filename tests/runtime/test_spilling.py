@@ -17,11 +17,11 @@ from headrace.plan.nodes import Filter, Node, base_streams
 from headrace.plan.patterns import Pattern, Spill
 from headrace.plan.query import Emit, Query, Script
 from headrace.sql import parse_script
+from headrace.steps.patterns.spilled import NEVER
 from headrace.steps.patterns.step import PatternStep
-from headrace.steps.patterns.waiting import NEVER
 from headrace.testing.conformance import check_query
 from headrace.testing.local import LocalEngine, local_engine
-from headrace.testing.pattern_strategies import Seeded, pattern_arrivals, patterns, reading_streams, seeded_pattern_case
+from headrace.testing.pattern_strategies import pattern_arrivals, patterns, reading_streams, seeded_pattern_case
 
 UNIT = 1_000_000
 MEMORY = 32
@@ -264,13 +264,13 @@ def waiting_rows(engine: LocalEngine) -> set[tuple[str, int, int]]:
 
 def waiting_case(seed: int) -> tuple[Pattern, Script, list[Batch]]:
     """A random pattern, late events of which wait: its window is longer than memory, and the frontiers are far behind."""
-    dice = Seeded(Random(seed))
+    dice = Random(seed)
     steady = {"delay": 5 * UNIT, "idle": None, "ahead": None, "end_after": None, "unique": None}
-    streams = tuple(replace(reading_streams(dice, name), **steady) for name in "ab"[: dice.pick((1, 2))])
+    streams = tuple(replace(reading_streams(dice, name), **steady) for name in "ab"[: dice.choice((1, 2))])
     node = patterns(dice, streams, derived=False)
     while any(p.repeated for p in node.places) or len(node.places) not in (2, 3):
         node = patterns(dice, streams, derived=False)
-    node = replace(node, within=20 * UNIT, spill=Spill(8, dice.pick((2, 3, 5)), dice.pick((None, None, 2 * UNIT))))
+    node = replace(node, within=20 * UNIT, spill=Spill(8, dice.choice((2, 3, 5)), dice.choice((None, None, 2 * UNIT))))
     return node, Script((), streams), pattern_arrivals(dice, streams, 40)
 
 

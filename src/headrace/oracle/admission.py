@@ -84,7 +84,6 @@ class Admission:
         self.last = START_OF_TIME
 
     def push(self, batch: Batch) -> Outcome:
-        """Let one batch in."""
         stream, now = self.stream, batch.now
         arrivals = batch.rows.get(stream.rows_of, ())
         rows = normal_rows(stream.schema, [a.values for a in arrivals])
@@ -118,7 +117,6 @@ class Admission:
         return Outcome(tuple(admitted), tuple(late), tuple(rejected), self.frontier, self.final_before, self.clock, self.last)
 
     def finish(self) -> Outcome:
-        """The end of bounded input."""
         self.frontier = END_OF_TIME
         return Outcome((), (), (), self.frontier, self.final_before, self.clock, self.last)
 
@@ -196,8 +194,8 @@ def read_times(stream: Stream, rows: Sequence[Row], now: int) -> list[int | Punc
 
 def _promise(stream: Stream, value: Any) -> Punctuation | str:
     assert stream.punctuation is not None
-    upto = _micros(stream, "PUNCTUATED BY", stream.punctuation, value)
-    return f"the punctuation {stream.punctuation} is outside years 1 to 9999" if upto is None else Punctuation(upto)
+    upto = _micros(stream, "PUNCTUATED BY", "punctuation", stream.punctuation, value)
+    return upto if isinstance(upto, str) else Punctuation(upto)
 
 
 def event_times(stream: Stream, rows: Sequence[Row], now: int) -> list[int | str]:
@@ -206,32 +204,25 @@ def event_times(stream: Stream, rows: Sequence[Row], now: int) -> list[int | str
         return [TABLE_TIME] * len(rows)
     if stream.timestamp is None:
         return [now] * len(rows)
-    return [_event_time(stream, value) for (value,) in evaluate((stream.timestamp,), stream.schema, rows)]
+    values = evaluate((stream.timestamp,), stream.schema, rows)
+    return [_micros(stream, "TIMESTAMP BY", "timestamp", stream.timestamp, value) for (value,) in values]
 
 
-def _event_time(stream: Stream, value: Any) -> int | str:
-    """The time a row claims."""
-    assert stream.timestamp is not None
-    if value is None:
-        return f"the timestamp {stream.timestamp} is NULL"
-    micros = _micros(stream, "TIMESTAMP BY", stream.timestamp, value)
-    return f"the timestamp {stream.timestamp} is outside years 1 to 9999" if micros is None else micros
-
-
-def _micros(stream: Stream, clause: str, expr: Expr, value: Any) -> int | None:
-    """A time in microseconds; None where no calendar reaches."""
+def _micros(stream: Stream, clause: str, what: str, expr: Expr, value: Any) -> int | str:
+    """A time in microseconds, or the reason why it is none."""
     match value:
+        case None:
+            return f"the {what} {expr} is NULL"
         case bool() | float() | str() | bytes() | Decimal():
             raise QueryError(f"{clause} {expr} is neither a time nor a whole number: {value!r}")
         case dt.datetime() | dt.date():
             return to_micros(value)
     # An integer in its unit; or microseconds, where a TIMESTAMP lies outside the calendar.
     micros: int = value if _is_timestamp(stream, expr) else value * stream.timestamp_unit
-    return micros if MIN_TIME <= micros <= MAX_TIME else None
+    return micros if MIN_TIME <= micros <= MAX_TIME else f"the {what} {expr} is outside years 1 to 9999"
 
 
 def _is_timestamp(stream: Stream, expr: Expr) -> bool:
-    """Whether it is a TIMESTAMP."""
     name = expr.as_column
     kind = stream.schema.field(name).type if name is not None else expr.type_in(stream.schema)
     return kind.startswith("TIMESTAMP")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from headrace.oracle.admission import Admission, Batch, Event, Key, Outcome, Rejection, unique
-from headrace.oracle.calls import Call, groups
+from headrace.oracle.aggregates import Call, groups
 from headrace.oracle.decisions import Slack, decided
 from headrace.oracle.joins import joined
 from headrace.oracle.patterns import matched, units
@@ -70,7 +70,6 @@ def results(node: Node, rows: Rows | Sequence[tuple[Key, Row]], clock: Clock = E
 
 
 def _row_by_row(node: Filter | Project, found: Results) -> Results:
-    """Filters and columns."""
     table = [row for _, row in found]
     if isinstance(node, Filter):
         keep = holds(node.predicate, node.input.schema, table)

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from headrace.oracle.admission import Key
-from headrace.oracle.calls import groups
+from headrace.oracle.aggregates import groups
 from headrace.oracle.rows import Row
 from headrace.oracle.scalar import evaluate
 from headrace.oracle.ties import pair_key

@@ -9,7 +9,7 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from headrace.oracle.admission import Key
-from headrace.oracle.calls import Call
+from headrace.oracle.aggregates import Call
 from headrace.oracle.rows import Row
 from headrace.oracle.scalar import evaluate, holds
 from headrace.oracle.ties import choice_key
@@ -43,7 +43,6 @@ class Choice:
 
     @property
     def ordered(self) -> list[Placed]:
-        """The events, first to last."""
         return [self.events[place] for place in sorted(self.events)]
 
     @property

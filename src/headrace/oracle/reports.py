@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from headrace.errors import DataError
 from headrace.oracle.admission import Key
-from headrace.oracle.calls import Call, groups
+from headrace.oracle.aggregates import Call, groups
 from headrace.oracle.rows import Row, from_micros
 from headrace.oracle.scalar import evaluate, holds
 from headrace.oracle.ties import HALF, group_words
@@ -76,7 +76,6 @@ class _Reports:
         self.selected = holds(node.where, self.schema, self.table)
 
     def rows(self) -> Iterator[tuple[Key, Row]]:
-        """What the looks say."""
         node = self.node
         calls = [self.call(call) for call in node.aggregates]
         beside = [(window, [self.call(call) for call in some]) for window, some in node.beside]
@@ -160,7 +159,6 @@ class _Reports:
         return u <= self.node.trigger.first_at(self.last) if self.ended else u < self.clock
 
     def by_rows(self, every: int, by: tuple[Expr, ...]) -> Iterator[Look]:
-        """After every so many rows of each partition."""
         parts = groups(by, self.schema, self.table)
         counts: dict[Hashable, int] = {}
         for i, part in enumerate(parts):
@@ -325,12 +323,12 @@ def delta_of(expr: Expr, schema: Schema, first: Row, row: Row) -> float | None:
             column.set("table", None)
     both = Schema(schema.fields + tuple(Field(names[f.name.lower()], f.type) for f in schema.fields))
     try:
-        ((value,),) = evaluate((Expr.of(f"CAST({Expr.of(tree)} AS DOUBLE)"),), both, [(*row, *first)])
+        delta: float | None = evaluate((Expr.of(f"CAST({Expr.of(tree)} AS DOUBLE)"),), both, [(*row, *first)])[0][0]
     except DataError as error:
         if "Overflow" not in str(error):
             raise
         return None
-    return value
+    return delta
 
 
 def _multiple(u: float, every: float) -> int:

@@ -60,7 +60,6 @@ def array_of(kind: pa.DataType, values: Sequence[Any]) -> pa.Array:
 
 
 def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """An Arrow column as Python values."""
     if pa.types.is_timestamp(column.type):
         if column.type.unit != "us":
             column = column.cast(pa.timestamp("us", tz=column.type.tz))
@@ -70,7 +69,6 @@ def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 
 def rows_of_batch(batch: pa.RecordBatch | pa.Table) -> list[Row]:
-    """An Arrow batch as rows."""
     if batch.num_columns == 0:
         return [()] * batch.num_rows
     return list(zip(*(values_of(column) for column in batch.columns), strict=True))

@@ -39,7 +39,6 @@ def _connection() -> duckdb.DuckDBPyConnection:
 
 
 def evaluate(exprs: Sequence[Expr], schema: Schema, rows: Sequence[Sequence[Any]]) -> list[Row]:
-    """The values of the expressions for every row."""
     if all(e.as_column is not None for e in exprs):
         places = [_place(schema, e) for e in exprs]
         return [tuple(row[i] for i in places) for row in rows]
@@ -78,7 +77,6 @@ def holds(predicate: Expr | None, schema: Schema, rows: Sequence[Sequence[Any]])
 
 
 def _place(schema: Schema, expr: Expr) -> int:
-    """Where the column stands in the schema."""
     name = expr.as_column
     assert name is not None, f"{expr} is not a column"
     return schema.fields.index(schema.field(name))
@@ -135,7 +133,6 @@ def _kind(expr: Expr, schema: Schema) -> str:
 
 @lru_cache(maxsize=1024)
 def _select(exprs: tuple[Expr, ...], schema: Schema) -> str:
-    """The list of a SELECT in DuckDB's dialect."""
     return ", ".join(f"{_cast(expr, schema)} AS c{i}" for i, expr in enumerate(exprs))
 
 

@@ -41,7 +41,6 @@ def reader(expr: Expr, schema: Schema) -> Reader | None:
 
 
 def _truth(node: exp.Expr, schema: Schema) -> Reader | None:
-    """That of a predicate."""
     match node:
         case exp.Paren(this=inner):
             return _truth(inner, schema)
@@ -95,7 +94,6 @@ def _kind(node: exp.Expr, schema: Schema) -> str | None:
 
 
 def _value(node: exp.Expr, schema: Schema) -> Reader | None:
-    """That of a column or a literal."""
     inner = node.unnest()
     if isinstance(inner, exp.Column):
         return _column(inner, schema)

@@ -78,5 +78,5 @@ def _text(value: bytes) -> bytes:
 def _double(value: float) -> bytes:
     if math.isnan(value):
         return b"\xff\xf8" + bytes(6)
-    (bits,) = struct.unpack(">Q", struct.pack(">d", value + 0.0))
+    bits = int.from_bytes(struct.pack(">d", value + 0.0), "big")
     return (bits ^ (2**64 - 1) if bits >= HALF else bits + HALF).to_bytes(8, "big")

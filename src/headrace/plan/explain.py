@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.plan.joins import Join
-from headrace.plan.nodes import Node, WindowAggregate, WindowReport, children, retracts, state_bound
-from headrace.plan.patterns import Pattern
+from headrace.plan.nodes import STATEFUL, Node, children, retracts, state_bound
 
 
 def tree(node: Node) -> str:
@@ -25,6 +23,6 @@ def _lines(node: Node, *, facts: bool) -> list[str]:
 
 def _facts(node: Node) -> list[str]:
     found = [f"gives {node.schema}" + (", which can be taken back" if retracts(node) else ", for good")]
-    if isinstance(node, WindowAggregate | WindowReport | Join | Pattern):
+    if isinstance(node, STATEFUL):
         found.append(f"keeps {state_bound(node)}")
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headrace.errors import QueryError
 from headrace.plan.aggregates import Aggregate
@@ -203,7 +203,8 @@ def policy_exprs(node: WindowReport) -> tuple[Expr, ...]:
     return tuple(dict.fromkeys((*node.window.exprs, *node.trigger.exprs)))
 
 
-Node = Scan | Late | Rejected | Filter | Project | Merge | Join | Pattern | WindowAggregate | WindowReport
+STATEFUL = Join | Pattern | WindowAggregate | WindowReport  # steps that keep state
+Node = Scan | Late | Rejected | Filter | Project | Merge | STATEFUL
 
 
 def _alike(one: Schema, other: Schema) -> bool:
@@ -238,14 +239,29 @@ def children(node: Node) -> tuple[Node, ...]:
     match node:
         case Scan() | Late() | Rejected():
             return ()
-        case Filter() | Project() | WindowAggregate() | WindowReport():
-            return (node.input,)
         case Merge(inputs=inputs):
             return inputs
         case Join(left=left, right=right):
             return left, right
         case Pattern(places=places):
             return tuple(p.input for p in places)
+    return (node.input,)
+
+
+def over(node: Node, inputs: tuple[Node, ...]) -> Node:
+    """The same step over other inputs; if they are its own, the step itself."""
+    if all(new is old for new, old in zip(inputs, children(node), strict=True)):
+        return node
+    match node:
+        case Scan() | Late() | Rejected():
+            return node
+        case Merge():
+            return Merge(inputs)
+        case Join():
+            return replace(node, left=inputs[0], right=inputs[1])
+        case Pattern(places=places):
+            return replace(node, places=tuple(replace(p, input=new) for p, new in zip(places, inputs, strict=True)))
+    return replace(node, input=inputs[0])
 
 
 def in_arrival_order(node: Node) -> bool:

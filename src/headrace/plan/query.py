@@ -9,16 +9,16 @@ from enum import Enum
 from headrace.errors import QueryError, unknown
 from headrace.plan.joins import Join, check_bounded
 from headrace.plan.nodes import (
+    STATEFUL,
     Filter,
     Late,
     Node,
     Project,
     Rejected,
     Scan,
-    WindowAggregate,
-    WindowReport,
     base_streams,
     children,
+    over,
 )
 from headrace.plan.patterns import Pattern
 from headrace.plan.sinks import CONSOLE, ConsoleSink, FileSink, Sink, StreamSink, TableSink, check_apart
@@ -86,7 +86,7 @@ class Query:
                     hint="add DELAY (for example DELAY 10 SECONDS, or DELAY 0 if it is in order), PUNCTUATED BY or KEEP "
                     "to CREATE STREAM",
                 )
-            if stream.delay is Bound.UNBOUNDED and self.emit is not Emit.CHANGES:
+            if stream.delay is Bound.UNBOUNDED and not self.emit.early:
                 raise QueryError(
                     f"EMIT {self.emit.value} over {stream.name!r} would never emit: its DELAY is UNBOUNDED",
                     hint="give a DELAY, or use EMIT CHANGES",
@@ -94,7 +94,8 @@ class Query:
 
 
 def has_window(node: Node) -> bool:
-    return isinstance(node, WindowAggregate | WindowReport | Join | Pattern) or any(map(has_window, children(node)))
+    """Whether any step keeps state."""
+    return isinstance(node, STATEFUL) or any(map(has_window, children(node)))
 
 
 def _check_slack(node: Node, emit: Emit) -> None:
@@ -184,9 +185,8 @@ def _told_of(node: Node, together: tuple[tuple[Stream, ...], ...]) -> Node:
     match node:
         case Late(stream=stream):
             return Late(stream, tuple(streams for streams in together if stream in streams))
-        case Filter(input=below) | Project(input=below):
-            told = _told_of(below, together)
-            return node if told == below else replace(node, input=told)
+        case Filter() | Project():
+            return over(node, (_told_of(node.input, together),))
     return node
 
 

@@ -11,22 +11,17 @@ import json
 from enum import Enum
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pkgutil import iter_modules
+from typing import Any
 
+from headrace import program as programs
 from headrace.errors import StateError
 from headrace.plan import expr, patterns, query, schema, stream, triggers, windows
-from headrace.program import aggregates, joins, outputs, rows, script, stage
-from headrace.program import patterns as pattern_program
-from headrace.program import windows as window_program
 from headrace.program.script import ScriptProgram
 
-if TYPE_CHECKING:
-    from types import ModuleType
-
-MODULES: tuple[ModuleType, ...] = (
-    expr, query, schema, stream, windows, triggers, patterns, import_module("headrace.plan.aggregates.function"),
-    stage, script, outputs, aggregates, rows, joins, window_program, pattern_program,
-)  # fmt: skip
+OF_PLANS = (expr, query, schema, stream, windows, triggers, patterns, import_module("headrace.plan.aggregates.function"))
+OF_PROGRAMS = (import_module(f"{programs.__name__}.{m.name}") for m in iter_modules(programs.__path__) if m.name != "written")
+MODULES = (*OF_PLANS, *OF_PROGRAMS)
 CLASS, CHOICE = "is", "which"
 
 

@@ -6,12 +6,13 @@ own that no sink sees, and a scan of its results takes its place. Feeds of a lev
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.plan.expr import Expr
 from headrace.plan.joins import Join
 from headrace.plan.nodes import (
+    STATEFUL,
     Filter,
     Merge,
     Node,
@@ -21,6 +22,7 @@ from headrace.plan.nodes import (
     WindowReport,
     base_streams,
     children,
+    over,
 )
 from headrace.plan.patterns import Pattern
 from headrace.plan.stream import Bound, StageSource, Stream
@@ -74,19 +76,9 @@ class Cuts:
         return self._over_feeds(node, set(_fed(node)))
 
     def _over_feeds(self, node: Node, fed: set[Node]) -> Node:
-        match node:
-            case _ if node in fed:
-                return self._scan(node)
-            case Filter() | Project() | WindowAggregate() | WindowReport():
-                below = self._over_feeds(node.input, fed)
-                return node if below is node.input else replace(node, input=below)
-            case Merge(inputs=inputs):
-                return Merge(tuple(self._over_feeds(child, fed) for child in inputs)) if fed else node
-            case Join(left=left, right=right) if fed:
-                return replace(node, left=self._over_feeds(left, fed), right=self._over_feeds(right, fed))
-            case Pattern(places=places) if fed:
-                return replace(node, places=tuple(replace(p, input=self._over_feeds(p.input, fed)) for p in places))
-        return node
+        if node in fed:
+            return self._scan(node)
+        return over(node, tuple(self._over_feeds(child, fed) for child in children(node)))
 
     def _scan(self, node: Node) -> Node:
         """The results of a feed, in the types that the plan has for them: Spark may know better."""
@@ -119,7 +111,7 @@ def _fed(node: Node) -> Iterator[Node]:
 def _state(node: Node, merged: bool = False) -> Iterator[Node]:
     """The topmost steps from here down that keep state."""
     match node:
-        case WindowAggregate() | WindowReport() | Join() | Pattern():
+        case _ if isinstance(node, STATEFUL):
             yield node
         case Scan(stream=stream) if merged and stream.unique is not None:
             yield node  # rows that come twice are told apart before they meet others

@@ -25,7 +25,7 @@ from headrace.plan.nodes import (
     waits_for_peers,
 )
 from headrace.plan.patterns import Pattern
-from headrace.plan.query import Emit, Using
+from headrace.plan.query import Using
 from headrace.plan.time import format_duration
 from headrace.plan.triggers import EveryTime
 from headrace.program.aggregates import Tally
@@ -361,16 +361,18 @@ def _level(query: Query, stream: Stream) -> list[str]:
     only = len(base_streams(query.node)) == 1
     if only and stream.delay == 0 and stream.single_partition and query.emit.ordered:
         return ["level: full (ordered, immediate, permanently valid, complete), because DELAY is 0"]
-    match query.emit:
-        case Emit.CHANGES if retracts(query.node):
-            how = "each row leaves at once; a late event gives - and + where it changes what was said"
-            return [f"level: convergent unsorted (immediate, eventually valid, complete): {how}"]
-        case Emit.CHANGES:
-            return ["level: unsorted (immediate, permanently valid, complete): each row leaves at once, and none is taken back"]
-        case Emit.FINAL:
-            return [f"level: delayed unsorted (permanently valid, complete): {_held(query)}"]
-        case Emit.FINAL_IN_ORDER:
-            return [f"level: delayed (ordered, permanently valid, complete): {_held(query)}, then in order of event time"]
+    if not query.emit.early:
+        name, ordered, order = _final_words(query)
+        return [f"level: {name} ({ordered}permanently valid, complete): {_held(query)}{order}"]
+    if retracts(query.node):
+        how = "each row leaves at once; a late event gives - and + where it changes what was said"
+        return [f"level: convergent unsorted (immediate, eventually valid, complete): {how}"]
+    return ["level: unsorted (immediate, permanently valid, complete): each row leaves at once, and none is taken back"]
+
+
+def _final_words(query: Query) -> tuple[str, str, str]:
+    """The name of the level, what it adds to that it stays valid, and when its rows leave."""
+    return ("delayed", "ordered, ", ", then in order of event time") if query.emit.ordered else ("delayed unsorted", "", "")
 
 
 def _level_with_peers(query: Query) -> str:
@@ -380,9 +382,8 @@ def _level_with_peers(query: Query) -> str:
             "each row leaves at once; one of the same time (a peer), or a late one, gives - and + where it changes what was said"
         )
         return f"level: convergent unsorted (immediate, eventually valid, complete): {how}"
-    order = ("ordered, ", ", then in order of event time") if query.emit.ordered else ("", "")
-    name = "delayed" if order[0] else "delayed unsorted"
-    return f"level: {name} ({order[0]}permanently valid, complete): {_held(query)}, with all of its time (its peers){order[1]}"
+    name, ordered, order = _final_words(query)
+    return f"level: {name} ({ordered}permanently valid, complete): {_held(query)}, with all of its time (its peers){order}"
 
 
 def _held(query: Query) -> str:

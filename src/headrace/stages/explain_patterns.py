@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     Keys = tuple[tuple[Expr, ...], ...]  # for each key what it is at every place
 
 WIDTH = 14  # of the names in front of facts
-STRATEGIES = {
-    (Emit.FINAL, Using.OPTIMISTIC): "conservative: results wait in the holding set",
-    (Emit.FINAL_IN_ORDER, Using.OPTIMISTIC): "results wait, and leave in the order of their last events",
-    (Emit.FINAL_IN_ORDER, Using.KSLACK): "K-slack: rows wait, and are taken in order",
-}
 
 
 def pattern_lines(node: Pattern, emit: Emit, using: Using, keys: Keys) -> list[str]:
@@ -202,32 +197,30 @@ def _how(node: Pattern, emit: Emit, using: Using) -> str:
         when = "+ when the window is over" if node.waits else "+ at once"
         after = ", - for what a late event forbids or takes back" if retracts(node) else "; no later event can change a result"
         return f"aggressive: {when}{after}"
-    if emit is Emit.FINAL and not _waits(node):
-        return "nothing can forbid a result"
-    return STRATEGIES[emit, using]
+    if using is Using.KSLACK:
+        return "K-slack: rows wait, and are taken in order"
+    if emit.ordered:
+        return "results wait, and leave in the order of their last events"
+    return "conservative: results wait in the holding set" if _waits(node) else "nothing can forbid a result"
 
 
 def _level(node: Pattern, emit: Emit, using: Using) -> str:
     """The level of correctness, in the words of the paper (001, IV)."""
+    if emit.early:
+        if not retracts(node):
+            return "unsorted correctness (immediate, permanently valid, complete): no result is ever taken back"
+        but = " over the events that do not wait for a frame" if node.spill is not None and node.spill.together > 1 else ""
+        return f"convergent unsorted correctness (immediate, eventually valid, complete){but}"
+    if not emit.ordered:
+        if not _waits(node):
+            return "unsorted correctness (immediate, permanently valid, complete): a result is final at once"
+        return "delayed unsorted correctness (permanently valid, complete)"
     streams = {s.name: s for s in base_streams(node)}
     only = next(iter(streams.values())) if len(streams) == 1 else None
     in_order = only is not None and only.delay == 0 and only.single_partition
-    match emit:
-        case Emit.FINAL_IN_ORDER if in_order and not node.waits and using is Using.OPTIMISTIC:
-            return (
-                "full correctness (ordered, immediate, permanently valid, complete), because one source brings all rows in order"
-            )
-        case Emit.FINAL if not _waits(node):
-            return "unsorted correctness (immediate, permanently valid, complete): a result is final at once"
-        case Emit.CHANGES if retracts(node):
-            but = " over the events that do not wait for a frame" if node.spill is not None and node.spill.together > 1 else ""
-            return f"convergent unsorted correctness (immediate, eventually valid, complete){but}"
-        case Emit.CHANGES:
-            return "unsorted correctness (immediate, permanently valid, complete): no result is ever taken back"
-        case Emit.FINAL:
-            return "delayed unsorted correctness (permanently valid, complete)"
-        case Emit.FINAL_IN_ORDER:
-            return "delayed correctness (ordered, permanently valid, eventually complete)"
+    if in_order and not node.waits and using is Using.OPTIMISTIC:
+        return "full correctness (ordered, immediate, permanently valid, complete), because one source brings all rows in order"
+    return "delayed correctness (ordered, permanently valid, eventually complete)"
 
 
 def _needs(node: Pattern, emit: Emit, using: Using) -> list[str]:
@@ -239,22 +232,19 @@ def _needs(node: Pattern, emit: Emit, using: Using) -> list[str]:
             "a row that comes behind what has been taken is late for this query: counted, and in late(..) of its stream",
         ]
     gone = [f"to let events go: {_pogs(streams)}"]
-    match emit:
-        case Emit.CHANGES:
-            ends = [f"to say that {n} has not come: the clock past {t}" for n, t in _ends(node)]
-            return [*(ends or ["nothing to say a result"]), *gone]
-        case Emit.FINAL:
-            return [*(_holding(node) or ["nothing: a result is final at once"]), *gone]
-        case Emit.FINAL_IN_ORDER:
-            last = node.places[node.positive[-1]].name
-            return [f"to say a result: the POGs of all streams past {last}", *_holding(node), *gone]
+    if emit.early:
+        late = [p.name for i, p in enumerate(node.places) if p.negated and node.gap(i) == len(node.positive)]
+        ends = [f"to say that {name} has not come: the clock past {_end(node)}" for name in late]
+        return [*(ends or ["nothing to say a result"]), *gone]
+    if not emit.ordered:
+        return [*(_holding(node) or ["nothing: a result is final at once"]), *gone]
+    last = node.places[node.positive[-1]].name
+    return [f"to say a result: the POGs of all streams past {last}", *_holding(node), *gone]
 
 
-def _ends(node: Pattern) -> list[tuple[str, str]]:
-    """Negations at the end of the pattern, and until when they wait."""
-    first = node.places[node.positive[0]].name
-    until = f"{first} + {format_duration(node.within)}"
-    return [(p.name, until) for i, p in enumerate(node.places) if p.negated and node.gap(i) == len(node.positive)]
+def _end(node: Pattern) -> str:
+    """Until when negations at the end of the pattern wait."""
+    return f"{node.places[node.positive[0]].name} + {format_duration(node.within)}"
 
 
 def _holding(node: Pattern) -> list[str]:
@@ -263,8 +253,7 @@ def _holding(node: Pattern) -> list[str]:
     lines = []
     for i, place in enumerate(node.places):
         if place.negated:
-            until = dict(_ends(node)).get(place.name) or names[node.gap(i)]
-            lines.append(_wait(place.input, until, f"that no {place.name} forbids it"))
+            lines.append(_wait(place.input, [*names, _end(node)][node.gap(i)], f"that no {place.name} forbids it"))
         elif place.repeated:
             at = node.positive.index(i)
             until = names[at + 1] if at + 1 < len(names) else place.name

@@ -73,7 +73,6 @@ class Lowering:
         return tuple(i for i, name in enumerate(self.streams) if name in self.parts[place])
 
     def takes_back(self, place: int) -> bool:
-        """Whether rows of a place may be taken back."""
         return any(isinstance(p.stream.source, StageSource) and name not in self.steady for name, p in self.parts[place].items())
 
     def kind(self, place: int, expr: Expr) -> str:

@@ -37,7 +37,7 @@ def make_step(parts: StepParts) -> Step:
     raise AssertionError(f"no step runs {program}")
 
 
-def freed_tables(stage: Stage) -> frozenset[int]:
+def freed_tables(stage: Stage[Any]) -> frozenset[int]:
     """The tables whose numbers mean nothing once no row holds them."""
     if isinstance(stage.program, WindowsProgram):
         from headrace.steps.windows.evaluate import freed_tables as of_windows

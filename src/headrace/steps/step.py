@@ -1,4 +1,4 @@
-"""What a kind of step is to whoever runs it: the protocol, its order of calls, and its contract.
+"""What a kind of step is to whoever runs it: its methods, its order of calls, and its contract.
 
 For every batch, of however many rows:
 
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -82,7 +82,7 @@ class Standing:
 class StepParts:
     """What a step is made with."""
 
-    stage: Stage
+    stage: Stage[Any]  # of the kind that the step runs
     layout: Layout
     tables: Tables
     store: Handle
@@ -101,28 +101,33 @@ class Given:
     continued: dict[str, str]  # queries that go on, and what they were called
 
 
-class Step(Protocol):
-    """What every kind can do."""
+class Step:
+    """What every kind can do. A kind says what it does otherwise: as it stands here, a step that keeps nothing."""
 
-    keeps_open: bool  # whether open rows are kept for it; else a turn has only what comes and what is taken back
-
-    def final_before(self, times: Times) -> int:
-        """Rows before this time are final, as far as this step is concerned."""
+    keeps_open = True  # whether open rows are kept for it; else a turn has only what comes and what is taken back
 
     def turn(self, turn: Turn) -> Results:
         """What changes because of a batch."""
+        raise NotImplementedError
+
+    def final_before(self, times: Times) -> int:
+        """Rows before this time are final, as far as this step is concerned: those before the frontier."""
+        return times.final_before
 
     def settle(self, turn: Turn) -> Iterable[list[np.ndarray]]:
         """Let go of what nothing can need any more. Gives the columns of rows that hold their keys no longer."""
+        return ()
 
     def standing(self, query: str, now: Standing) -> Standing:
-        """How far the results of a query are, where the input is so far."""
+        """How far the results of a query are, where the input is so far: as far as it."""
+        return now
 
     def grow(self) -> None:
         """Make room for the keys that have come, or were loaded."""
 
     def parts(self) -> Iterable[HeadPart | KeyPart]:
         """All that it keeps."""
+        return ()
 
     def save_pages(self, pages: PageStore) -> None:
         """Write what changed of that which it pages itself."""
@@ -135,3 +140,4 @@ class Step(Protocol):
 
     def numbers(self) -> dict[str, int]:
         """What it counts for progress, by name."""
+        return {}

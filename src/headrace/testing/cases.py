@@ -71,19 +71,16 @@ class QueryCase:
 
     @property
     def batches(self) -> list[Batch]:
-        """The input of all streams."""
         streams = {s.name: s for s in self.script.streams}
         return merge_batches(*(read_batches(name, streams[name].schema, text) for name, text in self.inputs.items()))
 
     @cached_property
     def run(self) -> Run:
-        """What the oracle says of it."""
         return Run.of(self.script, self.batches)
 
 
 @cache
 def read_case(path: Path) -> QueryCase:
-    """Read a `.case` file."""
     sql, *sections = _SECTION.split(path.read_text(encoding="utf-8"))
     script = parse_script(sql, path.name)
     streams, queries = [s.name for s in script.streams], [q.name for q in script.queries]
@@ -126,7 +123,6 @@ def oracle_leaving(query: Query, expected: Sequence[Expected]) -> list[Leaving]:
 
 
 def format_leaving(query: Query, leaving: Iterable[Leaving]) -> str:
-    """As it stands in a case."""
     op = has_op(query)
     header = ["batch", *(["_op"] if op else []), *query.node.schema.names]
     cells = [[c.batch, *(["+" if c.sign > 0 else "-"] if op else []), *map(format_cell, c.row)] for c in leaving]
@@ -134,7 +130,6 @@ def format_leaving(query: Query, leaving: Iterable[Leaving]) -> str:
 
 
 def read_leaving(schema: Schema, text: str) -> list[Leaving]:
-    """The section of a query."""
     header, cells = read_table(text)
     table = [dict(zip(header, row, strict=True)) for row in cells]
     rows = read_rows(schema, text)

@@ -17,7 +17,6 @@ class ManualClock:
         self.now = now
 
     def __call__(self) -> int:
-        """The time it shows."""
         return self.now
 
     def advance(self, by: int | str) -> int:

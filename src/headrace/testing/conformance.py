@@ -89,7 +89,6 @@ def check_cuts(run: Run, engine_factory: EngineFactory, *, buckets: Sequence[int
 
 
 def recut_run(run: Run, rng: Random) -> Run:
-    """The same rows in other batches."""
     return Run.of(run.script, tables_first(run.script, recut(run.batches, rng)))
 
 
@@ -165,7 +164,6 @@ def push_untouched(engine: Engine, batch: Batch) -> Outputs:
 
 
 def _same_input(copy: Batch, mine: Batch) -> None:
-    """The batch is as it was."""
     for name, rows in copy.rows.items():
         same = [(canonical_row(a.values), a.partition) for a in rows]
         if same != [(canonical_row(a.values), a.partition) for a in mine.rows[name]]:
@@ -251,7 +249,6 @@ class _Checker:
         self.last: Key | None = None
 
     def check(self, outputs: Sequence[Sequence[Change]], expected: Sequence[Expected]) -> None:
-        """Batch by batch."""
         for number, (changes, want) in enumerate(zip(outputs, expected, strict=True)):
             where = f"in batch {number}" if number < len(outputs) - 1 else "at the end"
             for change in changes:
@@ -262,7 +259,6 @@ class _Checker:
                 self._compare(*bounds(self.query, want), where)
 
     def _take(self, change: Change, where: str) -> None:
-        """One change leaves."""
         identity = self._identity(change.key, change.row)
         self.shown.setdefault(identity, (change.key, change.row))
         if isinstance(self.query.node, Rejected) and not change.row[1]:
@@ -282,10 +278,8 @@ class _Checker:
     def _compare_so_far(self, want: Expected, where: str) -> None:
         """What waits for a frame has not come, for CHANGES; but it has before it is final, so that nothing is said too early."""
         may = want.changes if self.may_hurry else want.final if want.may is None else want.may
-        if self.query.emit.ordered:
-            self._compare(want.final, may, where)
-        elif self.final:
-            self._compare([], may, where)
+        if self.final:
+            self._compare(want.final if self.query.emit.ordered else [], may, where)
 
     def _compare(self, least: Results, most: Results, where: str) -> None:
         """All that is out is allowed, and all that must be out is."""
@@ -313,5 +307,4 @@ class _Checker:
 
 
 def _size(batch: Batch) -> int:
-    """Number of rows."""
     return sum(map(len, batch.rows.values()))

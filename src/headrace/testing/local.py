@@ -24,7 +24,7 @@ from headrace.plan.arrow import arrow_type
 from headrace.plan.expr import all_of
 from headrace.plan.query import Script
 from headrace.plan.stream import Stream
-from headrace.program.stage import Stage
+from headrace.program.stage import Stage, StepProgram
 from headrace.stages.kept import kept_of
 from headrace.stages.lower import Finish, Lowered, lower
 from headrace.stages.meaning import program_of
@@ -44,49 +44,38 @@ class MemoryStore:
     saved: tuple[bytes, bytes] | None = None  # head, version
 
     def version(self, *, sure: bool) -> bytes | None:
-        """Of the bucket that was saved last."""
         return None if self.saved is None else self.saved[1]
 
     def head(self) -> bytes:
-        """Its head."""
         assert self.saved is not None
         return self.saved[0]
 
     def put_head(self, head: bytes, version: bytes) -> None:
-        """Keep both."""
         self.saved = (head, version)
 
     def get(self, chunk: int) -> bytes | None:
-        """A chunk."""
         return self.chunks.get(chunk)
 
     def put(self, chunk: int, data: bytes) -> None:
-        """Keep a chunk."""
         self.chunks[chunk] = data
 
     def delete(self, chunk: int) -> None:
-        """Let a chunk go."""
         del self.chunks[chunk]
 
     def get_page(self, name: str) -> bytes:
-        """A page."""
         return self.pages[name]
 
     def put_page(self, name: str, data: bytes) -> None:
-        """Keep a page."""
         self.pages[name] = data
 
     def drop_page(self, name: str) -> None:
-        """Let a page go."""
         del self.pages[name]
 
     def copy(self) -> MemoryStore:
-        """The same bytes in a store of its own."""
         return MemoryStore(dict(self.chunks), dict(self.pages), self.saved)
 
     @property
     def size(self) -> int:
-        """Bytes kept."""
         head = 0 if self.saved is None else len(self.saved[0])
         return head + sum(map(len, self.chunks.values())) + sum(map(len, self.pages.values()))
 
@@ -107,7 +96,6 @@ class LocalEngine:
     """Runs a script batch by batch. `chunk_rows` is small, so that tests of a few rows meet sealed chunks too."""
 
     def __init__(self, script: Script, buckets: int = 4, saved: object | None = None, chunk_rows: int = 8) -> None:
-        """From the beginning, or from what `save` gave."""
         assert saved is None or isinstance(saved, _Saved)
         if saved is None:
             self.lowered = _lowered(script)
@@ -143,7 +131,6 @@ class LocalEngine:
         return range(self.lowered.stages[stage].buckets(self.buckets))
 
     def push(self, batch: Batch) -> Outputs:
-        """Take one batch."""
         out: Outputs = {name: [] for name in self._finishes}
         cells: Cells = {at: [(write_head(ControlHead(batch.now)), b"")] for at in self._stores}
         for stream in self.lowered.streams:
@@ -151,7 +138,6 @@ class LocalEngine:
         return self._run(cells, out)
 
     def finish(self, now: int) -> Outputs:
-        """The end of all input."""
         cells: Cells = {at: [(write_head(ControlHead(now, ended=True)), b"")] for at in self._stores}
         return self._run(cells, {name: [] for name in self._finishes})
 
@@ -277,7 +263,7 @@ class LocalEngine:
         return out
 
 
-def _typed(stage: Stage, inputs: pa.RecordBatch, rows: int) -> pa.RecordBatch:
+def _typed(stage: Stage[StepProgram], inputs: pa.RecordBatch, rows: int) -> pa.RecordBatch:
     """Inputs in the types that the stage has for them."""
     kinds = [arrow_type(i.type) for i in stage.inputs]
     return batch_of([c if c.type == k else c.cast(k) for c, k in zip(inputs.columns, kinds, strict=True)], rows)

@@ -8,10 +8,9 @@ then they promise what holds, and some of it is lost, comes late, or comes out o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
-from typing import Protocol, TypeVar
 
 from headrace.oracle.admission import Arrival, Batch
 from headrace.oracle.rows import Row, from_micros, to_micros
@@ -40,126 +39,106 @@ SINGLE, NEGATED, REPEATED = "single", "negated", "repeated"
 PROMISE = "!"  # the id of a row that is punctuation
 PUNCTUATION = Expr.of(f"CASE WHEN id = '{PROMISE}' THEN at END")
 
-T = TypeVar("T")
 
-
-class Dice(Protocol):
-    """Where chance comes from."""
-
-    def pick(self, options: Sequence[T]) -> T:
-        """One of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Seeded:
-    """Dice of a seed."""
-
-    rng: Random
-
-    def pick(self, options: Sequence[T]) -> T:
-        """One of them."""
-        return self.rng.choice(options)
-
-
-def chance(dice: Dice, one_in: int) -> bool:
+def chance(rng: Random, one_in: int) -> bool:
     """Whether something happens that does so once in a while."""
-    return dice.pick((False,) * (one_in - 1) + (True,))
+    return rng.choice((False,) * (one_in - 1) + (True,))
 
 
-def reading_streams(dice: Dice, name: str, promises: bool = False) -> Stream:
+def reading_streams(rng: Random, name: str, promises: bool = False) -> Stream:
     """A stream of readings with disorder of its own; where it `promises`, mostly nothing but that bounds it."""
-    unique = Unique((Expr.of("id"),), SECOND) if chance(dice, 12) else None
-    many = chance(dice, 4)
+    unique = Unique((Expr.of("id"),), SECOND) if chance(rng, 12) else None
+    many = chance(rng, 4)
     return Stream(
         name,
         FrameSource(name, ("p", "o")) if many else FileSource(f"{name}.csv"),
         READINGS,
         timestamp=Expr.of("at"),
-        delay=dice.pick((None, None, 5 * SECOND, 20 * SECOND) if promises else (5 * SECOND,) * 5 + (2 * SECOND, 2 * SECOND, 0)),
+        delay=rng.choice((None, None, 5 * SECOND, 20 * SECOND) if promises else (5 * SECOND,) * 5 + (2 * SECOND, 2 * SECOND, 0)),
         punctuation=PUNCTUATION if promises else None,
-        idle=dice.pick((None,) * 7 + (2 * SECOND,)),
-        ahead=dice.pick((None,) * 7 + (5 * SECOND,)),
-        end_after=dice.pick((None,) * 15 + (10 * SECOND,)),
+        idle=rng.choice((None,) * 7 + (2 * SECOND,)),
+        ahead=rng.choice((None,) * 7 + (5 * SECOND,)),
+        end_after=rng.choice((None,) * 15 + (10 * SECOND,)),
         unique=unique,
     )
 
 
-def kinds(dice: Dice, most: int = 5) -> list[str]:
+def kinds(rng: Random, most: int = 5) -> list[str]:
     """What the places of a pattern are: one that must be there once, and no repeated one beside a negated or repeated one."""
     often = (SINGLE, SINGLE, SINGLE, SINGLE, NEGATED, NEGATED, NEGATED, REPEATED)
-    found = [dice.pick(often) for _ in range(min(most, dice.pick((3, 3, 2, 3, 2, 3, 2, 3, 4, 5, 1))))]
-    if NEGATED not in found and len(found) > 1 and not chance(dice, 4):  # without, a late event takes little back
-        found[dice.pick((0, len(found) // 2, len(found) // 2, -1))] = NEGATED
+    found = [rng.choice(often) for _ in range(min(most, rng.choice((3, 3, 2, 3, 2, 3, 2, 3, 4, 5, 1))))]
+    if NEGATED not in found and len(found) > 1 and not chance(rng, 4):  # without, a late event takes little back
+        found[rng.choice((0, len(found) // 2, len(found) // 2, -1))] = NEGATED
     for i in range(1, len(found)):
         if REPEATED in found[i - 1 : i + 1] and SINGLE not in found[i - 1 : i + 1]:
             found[i] = SINGLE
     if SINGLE not in found:
-        found[dice.pick(range(len(found)))] = SINGLE
+        found[rng.choice(range(len(found)))] = SINGLE
     return found
 
 
-def inputs(dice: Dice, streams: Sequence[Stream], derived: bool) -> Node:
+def inputs(rng: Random, streams: Sequence[Stream], derived: bool) -> Node:
     """What stands at a place: a stream, filtered, with other columns, merged; where `derived`, also the results of a step."""
-    node: Node = Scan(dice.pick(streams))
-    match dice.pick(range(24)):
+    node: Node = Scan(rng.choice(streams))
+    match rng.choice(range(24)):
         case 0:
-            return Filter(node, Expr.of(dice.pick(OWN)))
+            return Filter(node, Expr.of(rng.choice(OWN)))
         case 1:
             items = [(n, Expr.of("zone - 1") if n == "zone" else Expr.column(n)) for n in READINGS.names]
             return Project(Filter(node, Expr.of("zone >= 0")), tuple(items))
         case 2 if len(streams) > 1:
-            return Merge((node, Scan(dice.pick([s for s in streams if Scan(s) != node]))))
+            return Merge((node, Scan(rng.choice([s for s in streams if Scan(s) != node]))))
         case 3 if derived:
             count = Aggregate("n", COUNT)
             return Filter(WindowAggregate(node, RangeWindow(2 * SECOND), (Expr.of("id"),), (count,)), Expr.of("n < 3"))
         case 4 if derived:
-            inner = patterns(dice, streams, most=2, derived=False)
+            inner = patterns(rng, streams, most=2, derived=False)
             last = inner.places[[i for i in inner.positive if not inner.places[i].repeated][-1]]
             return Project(inner, tuple((n, Expr.column(f"{last.name}_{n}")) for n in READINGS.names))
     return node
 
 
-def patterns(dice: Dice, streams: Sequence[Stream], most: int = 5, derived: bool = True) -> Pattern:
+def patterns(rng: Random, streams: Sequence[Stream], most: int = 5, derived: bool = True) -> Pattern:
     """Any pattern: negations anywhere, repeated places, keys or none, conditions between two and three events."""
-    what = kinds(dice, most)
+    what = kinds(rng, most)
     names = [f"{'snr'[(SINGLE, NEGATED, REPEATED).index(k)]}{i}" for i, k in enumerate(what)]
     places = []
     for name, kind in zip(names, what, strict=True):
-        often = dice.pick(RARE) if kind == NEGATED and not chance(dice, 3) else dice.pick(OWN) if chance(dice, 10) else None
+        often = rng.choice(RARE) if kind == NEGATED and not chance(rng, 3) else rng.choice(OWN) if chance(rng, 10) else None
         where = Expr.of(often) if often else None
-        places.append(Place(name, inputs(dice, streams, derived), kind == NEGATED, kind == REPEATED, where))
+        places.append(Place(name, inputs(rng, streams, derived), kind == NEGATED, kind == REPEATED, where))
     singles = [n for n, k in zip(names, what, strict=True) if k == SINGLE]
     others = [n for n in names if n not in singles]
     conditions: list[str] = []
-    if not chance(dice, 3):
-        for column in dice.pick(KEYS).split(", "):
-            conditions += equalities(dice, column, singles, others)
-    for _ in range(dice.pick((0, 0, 0, 0, 1, 1, 2))):
-        conditions += comparisons(dice, singles, others)
-    within = dice.pick((5 * SECOND, 5 * SECOND, 10 * SECOND, 3 * SECOND, 5 * SECOND, 3 * SECOND, 20 * SECOND))
-    if chance(dice, 20):
+    if not chance(rng, 3):
+        for column in rng.choice(KEYS).split(", "):
+            conditions += equalities(rng, column, singles, others)
+    for _ in range(rng.choice((0, 0, 0, 0, 1, 1, 2))):
+        conditions += comparisons(rng, singles, others)
+    within = rng.choice((5 * SECOND, 5 * SECOND, 10 * SECOND, 3 * SECOND, 5 * SECOND, 3 * SECOND, 20 * SECOND))
+    if chance(rng, 20):
         within = 1
-    selection = dice.pick((*(Selection.ANY, Selection.NEXT, Selection.NEXT, Selection.NEXT) * 2, Selection.STRICT))
+    selection = rng.choice((*(Selection.ANY, Selection.NEXT, Selection.NEXT, Selection.NEXT) * 2, Selection.STRICT))
     if any(isinstance(p.input, Project) for p in places) and selection is Selection.STRICT:
         selection = Selection.NEXT  # what is the same key then is not always clear, and refused
     groups = tuple(
-        (name, calls(dice, f"g{i}_{n}"))
+        (name, calls(rng, f"g{i}_{n}"))
         for i, (name, kind) in enumerate(zip(names, what, strict=True))
         if kind == REPEATED
-        for n in range(dice.pick(range(3)))
+        for n in range(rng.choice(range(3)))
     )
-    spill = spills(dice) if REPEATED not in what and chance(dice, 2) else None
+    spill = spills(rng) if REPEATED not in what and chance(rng, 2) else None
     return pattern(places, [Expr.of(c) for c in conditions], within, selection, groups, spill)
 
 
-def spills(dice: Dice) -> Spill:
+def spills(rng: Random) -> Spill:
     """Hardly any memory; late events may wait for each other, and then for ever or for a while."""
-    together = dice.pick((1, 1, 1, 2, 3, 100))
-    wait = dice.pick((None, SECOND, 3 * SECOND)) if together > 1 else None
-    return Spill(dice.pick((8, 8, 16)), together, wait)
+    together = rng.choice((1, 1, 1, 2, 3, 100))
+    wait = rng.choice((None, SECOND, 3 * SECOND)) if together > 1 else None
+    return Spill(rng.choice((8, 8, 16)), together, wait)
 
 
-def equalities(dice: Dice, column: str, singles: Sequence[str], others: Sequence[str]) -> list[str]:
+def equalities(rng: Random, column: str, singles: Sequence[str], others: Sequence[str]) -> list[str]:
     """An equality over all places, written in any way: directly, or through a place that is not one event of the result."""
 
     def term(name: str) -> str:
@@ -168,52 +147,51 @@ def equalities(dice: Dice, column: str, singles: Sequence[str], others: Sequence
     left = list(others)
     out = []
     for one, other in pairwise(singles):
-        if len(left) > 0 and chance(dice, 2):
-            middle = left.pop(dice.pick(range(len(left))))
+        if len(left) > 0 and chance(rng, 2):
+            middle = left.pop(rng.choice(range(len(left))))
             out += [f"{term(one)} = {term(middle)}", f"{term(middle)} = {term(other)}"]
         else:
             out.append(f"{term(one)} = {term(other)}")
     for name in left:
-        if not chance(dice, 8):  # else the equality does not cover all places: no key
-            out.append(f"{term(dice.pick(singles))} = {term(name)}")
+        if not chance(rng, 8):  # else the equality does not cover all places: no key
+            out.append(f"{term(rng.choice(singles))} = {term(name)}")
     return out
 
 
-def comparisons(dice: Dice, singles: Sequence[str], others: Sequence[str]) -> list[str]:
+def comparisons(rng: Random, singles: Sequence[str], others: Sequence[str]) -> list[str]:
     """A condition between two or three events, at most one of them of a place that is not one event of the result."""
-    here = shuffled(dice, singles)[:2]
-    if len(others) > 0 and chance(dice, 2):
-        here = [*here, dice.pick(others)]
-    here = shuffled(dice, here)
+    here = shuffled(rng, singles)[:2]
+    if len(others) > 0 and chance(rng, 2):
+        here = [*here, rng.choice(others)]
+    here = shuffled(rng, here)
     if len(here) < 2:
         return []
-    if len(here) > 2 and chance(dice, 2):
-        return [dice.pick(AMONG).format(*here)]
-    return [dice.pick(BETWEEN).format(*here)]
+    if len(here) > 2 and chance(rng, 2):
+        return [rng.choice(AMONG).format(*here)]
+    return [rng.choice(BETWEEN).format(*here)]
 
 
-def shuffled(dice: Dice, names: Sequence[str]) -> list[str]:
-    """In any order."""
+def shuffled(rng: Random, names: Sequence[str]) -> list[str]:
     left, out = list(names), []
     while left:
-        out.append(left.pop(dice.pick(range(len(left)))))
+        out.append(left.pop(rng.choice(range(len(left)))))
     return out
 
 
-def calls(dice: Dice, name: str) -> Aggregate:
+def calls(rng: Random, name: str) -> Aggregate:
     """An aggregate over the events of a repeated place."""
-    function = dice.pick((*FUNCTIONS.values(), COUNT))
-    where = Expr.of("zone > 0") if chance(dice, 5) else None
-    if function.stars and chance(dice, 2):
+    function = rng.choice((*FUNCTIONS.values(), COUNT))
+    where = Expr.of("zone > 0") if chance(rng, 5) else None
+    if function.stars and chance(rng, 2):
         return Aggregate(name, function, (), where)
-    arguments = tuple(Expr.of(dice.pick(choices(p, READINGS.names, ("zone", "x")))) for p in function.takes)
+    arguments = tuple(Expr.of(rng.choice(choices(p, READINGS.names, ("zone", "x")))) for p in function.takes)
     return Aggregate(name, function, arguments, where)
 
 
-def above(dice: Dice, node: Pattern) -> Node:
+def above(rng: Random, node: Pattern) -> Node:
     """A pattern, its results filtered or with other columns, or a window over them."""
     first = next(node.places[i].name for i in node.positive if not node.places[i].repeated)
-    match dice.pick(range(8)):
+    match rng.choice(range(8)):
         case 0:
             return Filter(node, Expr.of(f"{first}_zone > 0"))
         case 1:
@@ -224,39 +202,39 @@ def above(dice: Dice, node: Pattern) -> Node:
     return node
 
 
-def readings(dice: Dice, ts: int | None) -> Row:
+def readings(rng: Random, ts: int | None) -> Row:
     """A reading at a time; None is NULL."""
     return (
         None if ts is None else from_micros(ts),
-        dice.pick(("p",) * 9 + ("q", "q", "q", "", None)),
-        dice.pick((1,) * 9 + (2, 2, 2, 0, -1, None)),
-        dice.pick((1.0,) * 8 + (0.0, -0.0, 2.5, -1.5, float("nan"), None)),
-        dice.pick((True,) * 6 + (False,) * 3 + (None,)),
+        rng.choice(("p",) * 9 + ("q", "q", "q", "", None)),
+        rng.choice((1,) * 9 + (2, 2, 2, 0, -1, None)),
+        rng.choice((1.0,) * 8 + (0.0, -0.0, 2.5, -1.5, float("nan"), None)),
+        rng.choice((True,) * 6 + (False,) * 3 + (None,)),
     )
 
 
-def pattern_arrivals(dice: Dice, streams: Sequence[Stream], most: int = 24) -> list[Batch]:
+def pattern_arrivals(rng: Random, streams: Sequence[Stream], most: int = 24) -> list[Batch]:
     """Batches with readings of all streams: time wanders forward, with steps back within and sometimes beyond the bounds."""
-    now = clock = dice.pick((0, 1_700_000_000 * SECOND, -5 * SECOND))
-    left = dice.pick(range(2 * most // 3, most + 1))
+    now = clock = rng.choice((0, 1_700_000_000 * SECOND, -5 * SECOND))
+    left = rng.choice(range(2 * most // 3, most + 1))
     batches: list[Batch] = []
-    while left > 0 or (batches and chance(dice, 6) and len(batches) < most):
-        now += dice.pick((0, 1, 1, 2, 5)) * SECOND
-        size = min(left, dice.pick((2, 1, 3, 2, 1, 4, 0)))
+    while left > 0 or (batches and chance(rng, 6) and len(batches) < most):
+        now += rng.choice((0, 1, 1, 2, 5)) * SECOND
+        size = min(left, rng.choice((2, 1, 3, 2, 1, 4, 0)))
         left -= size
         batch: dict[str, list[Arrival]] = {}
         for _ in range(size):
-            stream = dice.pick(streams)
-            clock += dice.pick((0, 0, 1, 0, 1, 2)) * SECOND
-            back = dice.pick((0, 0, 1, 2, 3, 4, 5)) * SECOND
-            ts: int | None = clock - back + dice.pick((0, 0, 0, 0, 1, -1))
-            match dice.pick(range(150)):
+            stream = rng.choice(streams)
+            clock += rng.choice((0, 0, 1, 0, 1, 2)) * SECOND
+            back = rng.choice((0, 0, 1, 2, 3, 4, 5)) * SECOND
+            ts: int | None = clock - back + rng.choice((0, 0, 0, 0, 1, -1))
+            match rng.choice(range(150)):
                 case 0:
                     ts = None
                 case 1:
                     ts = clock + 1_000 * SECOND  # far ahead
-            partition = 0 if stream.single_partition else dice.pick(range(2))
-            batch.setdefault(stream.name, []).append(Arrival(readings(dice, ts), partition))
+            partition = 0 if stream.single_partition else rng.choice(range(2))
+            batch.setdefault(stream.name, []).append(Arrival(readings(rng, ts), partition))
         batches.append(Batch(now, batch))
     return batches
 
@@ -264,7 +242,7 @@ def pattern_arrivals(dice: Dice, streams: Sequence[Stream], most: int = 24) -> l
 Item = tuple[int, str | None, Arrival | None]  # the number of a batch, and a row of a stream; None is the end of the batch
 
 
-def promised(dice: Dice, streams: Sequence[Stream], batches: Sequence[Batch]) -> list[Batch]:
+def promised(rng: Random, streams: Sequence[Stream], batches: Sequence[Batch]) -> list[Batch]:
     """The same arrivals, and among them the promises of the streams that are punctuated; some have a batch of their own."""
     items: list[Item] = []
     for number, batch in enumerate(batches):
@@ -273,8 +251,8 @@ def promised(dice: Dice, streams: Sequence[Stream], batches: Sequence[Batch]) ->
     said: dict[int, list[tuple[str, Arrival]]] = {}
     for stream in streams:
         for partition in range(1 if stream.single_partition else 2) if stream.punctuation is not None else ():
-            for at, upto in schedule(dice, stream.name, partition, items):
-                _, _, *rest = readings(dice, None)
+            for at, upto in schedule(rng, stream.name, partition, items):
+                _, _, *rest = readings(rng, None)
                 said.setdefault(at, []).append((stream.name, Arrival((from_micros(upto), PROMISE, *rest), partition)))
     rows: list[dict[str, list[Arrival]]] = [{} for _ in batches]
     for at, (number, name, arrival) in enumerate(items):
@@ -284,27 +262,26 @@ def promised(dice: Dice, streams: Sequence[Stream], batches: Sequence[Batch]) ->
     return [Batch(batch.now, own) for batch, own in zip(batches, rows, strict=True)]
 
 
-def schedule(dice: Dice, name: str, partition: int, items: Sequence[Item]) -> list[tuple[int, int]]:
+def schedule(rng: Random, name: str, partition: int, items: Sequence[Item]) -> list[tuple[int, int]]:
     """Promises of one partition, as (the item behind which one comes, up to when): made often, seldom or never.
 
     What is promised holds when it is said, and so does when it comes, however late. Few streams are careless, and say too much.
     """
     times = [_time(item) if _is_of(item, name, partition) else None for item in items]
     known = [t for t in map(_time, items) if t is not None]
-    often, careless = dice.pick((2, 3, 6, 0)), chance(dice, 10)
-    least = max(known, default=0) + dice.pick((1, 5, 30)) * SECOND  # the smallest time still to come
+    often, careless = rng.choice((2, 3, 6, 0)), chance(rng, 10)
+    least = max(known, default=0) + rng.choice((1, 5, 30)) * SECOND  # the smallest time still to come
     out = []
     for at in reversed(range(len(items))):
-        if often and chance(dice, often) and not chance(dice, 5):  # else it is not said, or is lost
-            upto = least - 1 - dice.pick((0, 0, 0, 1, SECOND, 5 * SECOND)) + (dice.pick((0, SECOND)) if careless else 0)
-            out.append((at + dice.pick((0, 0, 0, 1, 3, 9)), upto))
+        if often and chance(rng, often) and not chance(rng, 5):  # else it is not said, or is lost
+            upto = least - 1 - rng.choice((0, 0, 0, 1, SECOND, 5 * SECOND)) + (rng.choice((0, SECOND)) if careless else 0)
+            out.append((at + rng.choice((0, 0, 0, 1, 3, 9)), upto))
         here = times[at]
         least = least if here is None else min(least, here)
     return out[::-1]
 
 
 def _is_of(item: Item, name: str, partition: int) -> bool:
-    """Whether it is a row of this partition."""
     return item[1] == name and item[2] is not None and item[2].partition == partition
 
 
@@ -314,28 +291,27 @@ def _time(item: Item) -> int | None:
     return None if at is None else to_micros(at)
 
 
-def pattern_case(dice: Dice, most_rows: int = 32, derived: bool = True, promises: bool | None = None) -> Case:
+def pattern_case(rng: Random, most_rows: int = 32, derived: bool = True, promises: bool | None = None) -> Case:
     """One pattern at one or two levels of correctness, and arrivals for its streams; with `promises`, all are punctuated."""
-    some = promises is None and chance(dice, 3)
+    some = promises is None and chance(rng, 3)
     streams = [
-        reading_streams(dice, name, promises or (some and chance(dice, 2))) for name in "abcd"[: dice.pick((2, 1, 2, 1, 2, 3, 4))]
+        reading_streams(rng, name, promises or (some and chance(rng, 2))) for name in "abcd"[: rng.choice((2, 1, 2, 1, 2, 3, 4))]
     ]
-    endless = not promises and chance(dice, 12)
+    endless = not promises and chance(rng, 12)
     if endless:
         streams[0] = replace(streams[0], delay=Bound.UNBOUNDED, punctuation=None)
-    node = patterns(dice, streams, derived=derived)
+    node = patterns(rng, streams, derived=derived)
     queries = []
-    for number in range(dice.pick((1, 2))):
-        emit = Emit.CHANGES if endless else dice.pick(list(Emit))
-        shown = above(dice, node)
+    for number in range(rng.choice((1, 2))):
+        emit = Emit.CHANGES if endless else rng.choice(list(Emit))
+        shown = above(rng, node)
         sortable = emit is Emit.FINAL_IN_ORDER and not isinstance(shown, WindowAggregate)
         plain = not any(has_window(p.input) for p in node.places) and all(s.unique is None for s in streams)
-        slack = sortable and plain and all(s.delay is not None for s in streams) and chance(dice, 2)
+        slack = sortable and plain and all(s.delay is not None for s in streams) and chance(rng, 2)
         queries.append(Query(f"q{number}", shown, emit, using=Using.KSLACK if slack else Using.OPTIMISTIC))
-    batches = promised(dice, streams, pattern_arrivals(dice, streams, most_rows))
+    batches = promised(rng, streams, pattern_arrivals(rng, streams, most_rows))
     return Case(Script(tuple(queries), tuple(streams)), tuple(batches))
 
 
 def seeded_pattern_case(seed: int, most_rows: int = 32, derived: bool = True, promises: bool | None = None) -> Case:
-    """The pattern and the arrivals of a seed."""
-    return pattern_case(Seeded(Random(seed)), most_rows, derived, promises)
+    return pattern_case(Random(seed), most_rows, derived, promises)

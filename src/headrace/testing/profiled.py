@@ -28,7 +28,6 @@ class Hop:
     every: int
 
     def __str__(self) -> str:
-        """As it is written here."""
         return f"[SIZE {self.size} MICROSECONDS EVERY {self.every} MICROSECONDS]"
 
 

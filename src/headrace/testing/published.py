@@ -48,7 +48,6 @@ def _follow(query: Query, outputs: Sequence[Sequence[Signed]], expected: Sequenc
 
 
 def _take(query: Query, out: Counter[Row], sign: int, row: Row, number: int) -> None:
-    """One row leaves."""
     identity = _identity(query, row)
     if sign < 0 and not query.emit.early:
         raise ConformanceError(f"in batch {number} a result is taken back, which {query.emit.value} forbids: {row}")

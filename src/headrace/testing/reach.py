@@ -58,7 +58,6 @@ class Reach:
                 self.mattered += _mattered(expected)
 
     def check(self, results: float = RESULTS, disorder: float = DISORDER) -> None:
-        """Enough of it."""
         for what, share, of, least in (
             ("have results", self.answered, self.asked, results),
             ("take a result back under CHANGES", self.taken_back, self.changes, disorder),

@@ -100,7 +100,6 @@ class Case:
 
 
 def seldom(one_in: int) -> st.SearchStrategy[bool]:
-    """True once in a while."""
     return st.sampled_from((False,) * (one_in - 1) + (True,))
 
 
@@ -423,12 +422,10 @@ def _wild(rng: Random, clock: int) -> int | None:
 
 @st.composite
 def cases(draw: st.DrawFn, most_queries: int = 3, most_rows: int = 24, nested: bool = True) -> Case:
-    """A script with arrivals for its stream."""
     stream = draw(streams())
     script = draw(scripts(stream, most_queries, nested))
     return Case(script, tuple(draw(arrivals(stream, most_rows))))
 
 
 def _exprs(texts: Sequence[str]) -> tuple[Expr, ...]:
-    """Expressions of their texts."""
     return tuple(map(Expr.of, texts))

@@ -90,7 +90,6 @@ def read_rows(schema: Schema, text: str) -> list[Row]:
 
 
 def _values(schema: Schema, cells: dict[str, str]) -> Row:
-    """The values of one row of cells."""
     for name in cells:
         if not schema.has(name) and name not in (*PLACES, "_op"):
             raise DataError(unknown("column", name, schema.names))
@@ -157,19 +156,16 @@ def format_cell(value: Any) -> str:
 
 
 def format_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Cells in columns."""
     table = [list(header), *map(list, rows)]
     widths = [max(len(row[i]) for row in table) for i in range(len(header))]
     return "\n".join("| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |" for row in table)
 
 
 def format_rows(schema: Schema, rows: Iterable[Row]) -> str:
-    """Rows as a table."""
     return format_table(schema.names, ([format_cell(v) for v in row] for row in rows))
 
 
 def format_changes(schema: Schema, changes: Iterable[Change]) -> str:
-    """Changes as a table."""
     cells = (["+" if c.sign > 0 else "-", *map(format_cell, c.row)] for c in changes)
     return format_table(("_op", *schema.names), cells)
 

@@ -6,6 +6,8 @@ at together, which only keeps more. Of events outside memory only the time of th
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numba as nb
 import numpy as np
 
@@ -16,119 +18,108 @@ from headrace.kernels.patterns.stacks import BITS, GRID, KEY, LOCAL, NONE, STACK
 N_PLACE, N_GAP = 0, 1  # columns of `negations`
 
 
-@nb.njit(s.integer(GRID, s.ints, s.integer, s.integer, s.integer), cache=True, forceinline=True)
-def _end_of_those_behind(rows: np.ndarray, chain: np.ndarray, start: int, stop: int, row: int) -> int:
-    """In a part of a list, the newest first: where the events behind a row end."""
-    low, high = start, stop  # events at start .. low - 1 are behind it
+class Look(NamedTuple):
+    """A look at the rows of one key: those of place p are `chain[ends[p]:ends[p + 1]]`, the newest first."""
+
+    rows: np.ndarray
+    chain: np.ndarray
+    ends: np.ndarray
+    positive: np.ndarray
+    frontier: np.ndarray  # of every place: none come before it
+    within: int
+    outside: int  # the time of the newest row outside memory
+
+
+LOOK = nb.types.NamedTuple((GRID, s.INTS, s.INTS, s.ints, s.ints, s.integer, s.integer), Look)
+
+
+@nb.njit(s.integer(LOOK, s.integer, s.integer), cache=True, forceinline=True)
+def _end_of_those_behind(look: Look, place: int, row: int) -> int:
+    """Where the rows of a place that stand behind a row end."""
+    low, high = look.ends[place], look.ends[place + 1]  # rows from the start to low - 1 are behind it
     while low < high:
         middle = (low + high) // 2
-        if before(rows, row, chain[middle]):
+        if before(look.rows, row, look.chain[middle]):
             low = middle + 1
         else:
             high = middle
     return low
 
 
-@nb.njit(s.integer(GRID, s.ints, s.integer, s.integer, s.integer), cache=True, forceinline=True)
-def _first_behind(rows: np.ndarray, chain: np.ndarray, start: int, stop: int, row: int) -> int:
-    """In a part of a list, the newest first: the earliest event behind a row; NONE if there is none."""
-    end = _end_of_those_behind(rows, chain, start, stop, row)
-    return chain[end - 1] if end > start else NONE
+@nb.njit(s.integer(LOOK, s.integer, s.integer), cache=True, forceinline=True)
+def _first_behind(look: Look, place: int, row: int) -> int:
+    """The earliest row of a place behind a row; NONE if there is none."""
+    end = _end_of_those_behind(look, place, row)
+    return look.chain[end - 1] if end > look.ends[place] else NONE
 
 
-@nb.njit(s.integer(GRID, s.ints, s.integer, s.integer, s.integer), cache=True, forceinline=True)
-def _first_from(rows: np.ndarray, chain: np.ndarray, start: int, stop: int, time: int) -> int:
-    """In a part of a list, the newest first: the earliest event at a time or later; NONE if there is none."""
-    low, high = start, stop
+@nb.njit(s.integer(LOOK, s.integer, s.integer), cache=True, forceinline=True)
+def _first_from(look: Look, place: int, time: int) -> int:
+    """The earliest row of a place at a time or later; NONE if there is none."""
+    low, high = look.ends[place], look.ends[place + 1]
     while low < high:
         middle = (low + high) // 2
-        if rows[chain[middle], TS] >= time:
+        if look.rows[look.chain[middle], TS] >= time:
             low = middle + 1
         else:
             high = middle
-    return chain[low - 1] if low > start else NONE
+    return look.chain[low - 1] if low > look.ends[place] else NONE
 
 
-@nb.njit(
-    s.boolean(GRID, s.ints, s.ints, s.ints, s.ints, s.integer, s.integer, s.integer, s.integer), cache=True, forceinline=True
-)
-def _can_match(
-    rows: np.ndarray,
-    chain: np.ndarray,
-    ends: np.ndarray,
-    positive: np.ndarray,
-    frontier: np.ndarray,
-    within: int,
-    outside: int,
-    at: int,
-    row: int,
-) -> bool:
+@nb.njit(s.boolean(LOOK, s.integer, s.integer), cache=True, forceinline=True)
+def _can_match(look: Look, at: int, row: int) -> bool:
     """Whether a row may be part of a sequence at positive place `at`: the earliest choice of what is known to be complete.
 
     That goes for the rows of a group too: with any of them in the place of the one that stands for it, the events of the
     sequence are in order and in time.
     """
-    time = rows[row, TS]
+    rows, time, within = look.rows, look.rows[row, TS], look.within
     taken = NONE
     for q in range(at):
-        place = positive[q]
-        if frontier[place] <= time or time - within <= outside:
+        place = look.positive[q]
+        if look.frontier[place] <= time or time - within <= look.outside:
             continue
-        start, stop = ends[place], ends[place + 1]
-        found = _first_from(rows, chain, start, stop, time - within)
+        found = _first_from(look, place, time - within)
         if taken != NONE and found != NONE and not before(rows, taken, found):
-            found = _first_behind(rows, chain, start, stop, taken)
+            found = _first_behind(look, place, taken)
         if found == NONE or not before(rows, found, row):
             return False
         taken = found
     taken = row
-    for q in range(at + 1, len(positive)):
-        place = positive[q]
-        if frontier[place] <= time + within:
+    for q in range(at + 1, len(look.positive)):
+        place = look.positive[q]
+        if look.frontier[place] <= time + within:
             continue
-        found = _first_behind(rows, chain, ends[place], ends[place + 1], taken)
+        found = _first_behind(look, place, taken)
         if found == NONE or rows[found, TS] > time + within:
             return False
         taken = found
     return True
 
 
-@nb.njit(
-    s.boolean(GRID, s.ints, s.ints, s.ints, s.ints, s.integer, s.integer, s.integer, s.integer), cache=True, forceinline=True
-)
-def _can_forbid(
-    rows: np.ndarray,
-    chain: np.ndarray,
-    ends: np.ndarray,
-    positive: np.ndarray,
-    frontier: np.ndarray,
-    within: int,
-    outside: int,
-    gap: int,
-    row: int,
-) -> bool:
+@nb.njit(s.boolean(LOOK, s.integer, s.integer), cache=True, forceinline=True)
+def _can_forbid(look: Look, gap: int, row: int) -> bool:
     """Whether a row may lie in this gap of a sequence."""
-    time = rows[row, TS]
-    if gap > 0 and frontier[positive[gap - 1]] > time and time - within > outside:
-        place = positive[gap - 1]
-        found = _first_from(rows, chain, ends[place], ends[place + 1], time - within)
+    rows, positive, time, within = look.rows, look.positive, look.rows[row, TS], look.within
+    if gap > 0 and look.frontier[positive[gap - 1]] > time and time - within > look.outside:
+        found = _first_from(look, positive[gap - 1], time - within)
         if found == NONE or not before(rows, found, row):
             return False
-    if gap < len(positive) and frontier[positive[gap]] > time + within:
-        place = positive[gap]
-        found = _first_behind(rows, chain, ends[place], ends[place + 1], row)
+    if gap < len(positive) and look.frontier[positive[gap]] > time + within:
+        found = _first_behind(look, positive[gap], row)
         if found == NONE or rows[found, TS] > time + within:
             return False
     return True
 
 
-@nb.njit(s.boolean(GRID, s.ints, s.integer, s.integer, s.integer, s.integer), cache=True, forceinline=True)
-def _is_ended(rows: np.ndarray, chain: np.ndarray, start: int, stop: int, row: int, complete: int) -> bool:
-    """Whether the first event of its key behind a row, in a part of a list, stands before the time up to which all has come."""
-    for i in range(_end_of_those_behind(rows, chain, start, stop, row) - 1, start - 1, -1):
-        if rows[chain[i], TS] >= complete:
+@nb.njit(s.boolean(LOOK, s.integer, s.integer, s.integer), cache=True, forceinline=True)
+def _is_ended(look: Look, place: int, row: int, complete: int) -> bool:
+    """Whether the first row of its key behind a row, of a place, stands before the time up to which all has come."""
+    rows = look.rows
+    for i in range(_end_of_those_behind(look, place, row) - 1, look.ends[place] - 1, -1):
+        if rows[look.chain[i], TS] >= complete:
             return False
-        if rows[chain[i], KEY] == rows[row, KEY]:
+        if rows[look.chain[i], KEY] == rows[row, KEY]:
             return True
     return False
 
@@ -140,11 +131,10 @@ def purgeable(
 ) -> int:  # fmt: skip
     """Write the rows that can go to `out`, and give how many they are.
 
-    `base` is the index of every place (the last: that of any row, NONE if there is none) that has nothing but the key, `frontier`
-    that of every place, `oldest` the time before which no row is needed, `outside` that of the newest row outside memory. `seen`
-    is one flag per row, all false. `first_ends` is the positive place before the last if a row there goes with nothing but the
-    first event behind it that ends the pattern: once that is there, and nothing can come before it, all its sequences are known.
-    NONE if that is not so.
+    `base` is the index of every place (the last: that of any row, NONE if there is none) that has nothing but the key, `oldest`
+    the time before which no row is needed. `seen` is one flag per row, all false. `first_ends` is the positive place before the
+    last if a row there goes with nothing but the first event behind it that ends the pattern: once that is there, and nothing can
+    come before it, all its sequences are known. NONE if that is not so.
     """
     borrowed = lent(stacks)
     rows, places, complete = borrowed.rows, len(base) - 1, frontier.min()
@@ -163,6 +153,7 @@ def purgeable(
                     filled += 1
                     row = borrowed.links[row, local]
         ends[places + 1] = filled
+        look = lent(Look(rows, chain, ends, positive, frontier, within, outside))
         for i in range(filled):
             row = chain[i]
             if seen[row]:
@@ -172,14 +163,13 @@ def purgeable(
             if rows[row, TS] >= oldest:
                 for q in range(len(positive)):
                     if not needed and (rows[row, BITS] >> positive[q]) & 1:
-                        needed = _can_match(rows, chain, ends, positive, frontier, within, outside, q, row)
+                        needed = _can_match(look, q, row)
                         if needed and q == first_ends:
-                            needed = not _is_ended(rows, chain, ends[last], ends[last + 1], row, complete)
+                            needed = not _is_ended(look, last, row, complete)
                 for g in range(len(negations)):
                     place = negations[g, N_PLACE]
                     if not needed and (rows[row, BITS] >> (place if place != NONE else places)) & 1:
-                        gap = negations[g, N_GAP]
-                        needed = _can_forbid(rows, chain, ends, positive, frontier, within, outside, gap, row)
+                        needed = _can_forbid(look, negations[g, N_GAP], row)
             if not needed:
                 out[count] = row
                 count += 1

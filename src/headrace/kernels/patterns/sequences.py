@@ -16,7 +16,6 @@ import numba as nb
 import numpy as np
 
 from headrace.kernels import signatures as s
-from headrace.kernels.patterns.slopes import beyond
 from headrace.kernels.patterns.stacks import (
     BITS,
     COUNT,
@@ -31,6 +30,7 @@ from headrace.kernels.patterns.stacks import (
     WORDS,
     Stacks,
     before,
+    beyond,
     chain_of,
 )
 
@@ -365,14 +365,14 @@ def search(
     return out, found
 
 
-@nb.njit(BOUND(PROGRAM, STACKS, s.integer), cache=True, forceinline=True)
-def nothing_bound(program: SearchProgram, stacks: Stacks, width: int) -> Bound:
-    """Room for what a search binds."""
+@nb.njit(BOUND(PROGRAM, STACKS, s.ints), cache=True, forceinline=True)
+def nothing_bound(program: SearchProgram, stacks: Stacks, words: np.ndarray) -> Bound:
+    """Room for what a search binds, beside the words that never change."""
     n = len(program.positive)
     return Bound(
         np.full(n, NONE, np.int64),
-        np.zeros(width, np.int64),
-        np.zeros(width, np.bool_),
+        words.copy(),
+        np.zeros(len(words), np.bool_),
         np.zeros(stacks.indexes.shape[1], np.int64),
         np.full(n + 1, NONE, np.int64),
         np.full(n + 1, NONE, np.int64),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from headrace.plan.query import Sink
     from headrace.sql.parse.tokens import Cursor
 
-LEVELS = {"CHANGES": Emit.CHANGES, "FINAL IN ORDER": Emit.FINAL_IN_ORDER, "FINAL": Emit.FINAL}
+LEVELS = {level.value: level for level in sorted(Emit, key=lambda e: -len(e.value))}  # the longest that fits is meant
 
 
 def emit(cursor: Cursor) -> EmitClause:

@@ -36,7 +36,6 @@ class Linked:
     live: np.ndarray  # whether it can meet any: its key is not NULL
 
     def slice(self, start: int, stop: int) -> Linked:
-        """Rows start..stop."""
         return Linked(*(getattr(self, n)[start:stop] for n in ("ts", "side", "key", "live")))
 
 
@@ -44,7 +43,6 @@ class Side:
     """The rows of one side that some later row may meet, by number."""
 
     def __init__(self, window: Window) -> None:
-        """None yet."""
         self.window, self.base, self.oldest = window, 0, 0
         self.ts, self.previous = (np.zeros(16, np.int64) for _ in range(2))
         self.met = np.zeros(16, np.bool_)
@@ -68,7 +66,6 @@ class Side:
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """As the kernel takes them."""
         return self.ts, self.previous, self.met, self.last
 
     def rows(self, count: int) -> slice:
@@ -80,7 +77,6 @@ class JoinIndex:
     """Both sides, linked by key."""
 
     def __init__(self, windows: tuple[Window, Window]) -> None:
-        """Empty."""
         self.sides = (Side(windows[0]), Side(windows[1]))
         self.windows = np.array([*window_words(windows[0]), *window_words(windows[1])], np.int64)
         self.count = np.zeros(2, np.int64)  # the number that the next row of each side gets
@@ -139,5 +135,4 @@ class JoinIndex:
         self.count[side] = number
 
     def __iter__(self) -> Iterator[Side]:
-        """Left, then right."""
         return iter(self.sides)

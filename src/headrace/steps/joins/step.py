@@ -24,15 +24,16 @@ from headrace.state.parts import HeadPart
 from headrace.state.relayout import carry_final
 from headrace.steps.joins.index import JoinIndex, Linked
 from headrace.steps.reached import Reached, reached
+from headrace.steps.step import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from headrace.program.joins import JoinOutput, JoinStage
     from headrace.state.open_rows import OpenRows
-    from headrace.state.parts import KeyPart, PageStore, State
+    from headrace.state.parts import KeyPart, State
     from headrace.state.rows import Rows
-    from headrace.steps.step import Given, Results, Standing, StepParts, Times, Turn
+    from headrace.steps.step import Given, Results, StepParts, Times, Turn
 
 _BELOW_CLOCK = np.int64(CLOCK_PLACE - 1)
 
@@ -46,15 +47,12 @@ class Found:
     event: np.ndarray
 
     def __len__(self) -> int:
-        """How many."""
         return len(self.event)
 
     def take(self, index: np.ndarray) -> Found:
-        """Those at these places."""
         return Found(self.left[index], self.right[index], self.event[index])
 
     def append(self, other: Found) -> Found:
-        """These, then the others."""
         if not len(self) or not len(other):
             return other if not len(self) else self
         return Found(*(np.concatenate((getattr(self, n), getattr(other, n))) for n in self.__slots__))
@@ -67,7 +65,6 @@ class Found:
 
     @staticmethod
     def none() -> Found:
-        """Nothing."""
         none = np.empty(0, np.int64)
         return Found(none, none, none)
 
@@ -99,13 +96,10 @@ class Open:
         return out
 
 
-class JoinStep:
+class JoinStep(Step):
     """The join of one stage in one bucket. Its queries show different columns of the same pairs."""
 
-    keeps_open = True
-
     def __init__(self, parts: StepParts) -> None:
-        """Empty."""
         self.stage: JoinStage = parts.stage
         self.join, self.layout, self.tables = self.stage.program, parts.layout, parts.tables
         self.index = JoinIndex(self.join.windows)
@@ -115,21 +109,6 @@ class JoinStep:
         self.eager = [o for o in self.join.shown if o.emit.early or self._hurries(o)]
         self.patient = [o for o in self.join.shown if o not in self.eager]
         self.outer = any(self.join.preserved)
-
-    def final_before(self, times: Times) -> int:
-        """What stands before the frontier."""
-        return times.final_before
-
-    def standing(self, query: str, now: Standing) -> Standing:
-        """As far as the input."""
-        return now
-
-    def grow(self) -> None:
-        """Room is made as rows are linked."""
-
-    def numbers(self) -> dict[str, int]:
-        """None of its own."""
-        return {}
 
     def _hurries(self, output: JoinOutput) -> bool:
         """What can never change leaves at once, unless it is to come in order."""
@@ -263,7 +242,6 @@ class JoinStep:
         return Keys.concat(parts).take(np.argsort(np.concatenate(places)))
 
     def _of_rows(self, right: np.ndarray, number: np.ndarray, open_: Open) -> Keys:
-        """The keys of rows by side and number."""
         parts, places = [], []
         for side, kept in enumerate(self.kept):
             mine = np.flatnonzero(right == bool(side))
@@ -345,13 +323,6 @@ class JoinStep:
             own.met[own.rows(int(self.index.count[side]))] = met
 
     def adopt(self, old: Any, open_: OpenRows, given: Given) -> None:
-        """Both sides."""
         for side, kept in enumerate(self.kept):
             carry_final(old.kept[side], kept, given.relayout)
             self._load(side, kept.dump() | {"met": old._dump(side)["met"]})
-
-    def save_pages(self, pages: PageStore) -> None:
-        """None of its own."""
-
-    def restored(self, open_: OpenRows, pages: PageStore) -> None:
-        """All is linked as it was loaded."""

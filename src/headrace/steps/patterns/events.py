@@ -6,7 +6,7 @@ import numpy as np
 
 from headrace.changes.keys import Keys
 from headrace.kernels.keys.sortable import SIGN
-from headrace.kernels.patterns import linking, stacks
+from headrace.kernels.patterns import stacks
 from headrace.kernels.patterns.purging import purgeable
 from headrace.plan.time import START_OF_TIME
 from headrace.steps.patterns.search import Search
@@ -18,7 +18,6 @@ class Events:
     """Rows by number. A number is given again once its row is gone."""
 
     def __init__(self, search: Search) -> None:
-        """None yet."""
         self.search = search
         self.live = 0
         self._first_word = stacks.WORDS + len(search.plan.vectors)  # of keys
@@ -67,13 +66,11 @@ class Events:
             self.link(np.flatnonzero(self.there))
 
     def link(self, chosen: np.ndarray) -> None:
-        """Link rows that are not linked."""
         places = (stacks.TS, stacks.HIGH, stacks.LOW, *range(self._first_word, self._rows.shape[1]))
         order = np.lexsort([self._rows[chosen, place] for place in places[::-1]])
-        linking.link_all(self.state, chosen[order])
+        stacks.link_all(self.state, chosen[order])
 
     def keys(self, chosen: np.ndarray) -> Keys:
-        """The order keys of rows."""
         rows = self._rows[chosen]
         words = rows[:, self._first_word :].view(np.uint64) ^ SIGN
         return Keys(rows[:, stacks.TS], rows[:, stacks.HIGH], rows[:, stacks.LOW], words if words.shape[1] else None)
@@ -85,12 +82,11 @@ class Events:
         self._free = np.concatenate((self._free, chosen))
 
     def expire(self, oldest: int) -> None:
-        """Let go of all that came before a time."""
         self.let_oldest_go(np.flatnonzero(self.there & (self._rows[:, stacks.TS] < oldest)))
 
     def let_oldest_go(self, chosen: np.ndarray) -> None:
         """Let go of rows before which no others stand."""
-        linking.let_oldest_go(self.state, chosen, self.there)
+        stacks.let_oldest_go(self.state, chosen, self.there)
         self.free(chosen)
 
     def purge(self, frontier: np.ndarray, oldest: int, outside: int = START_OF_TIME) -> np.ndarray:
@@ -105,7 +101,7 @@ class Events:
             search.first_ends, np.zeros(len(self._rows), np.bool_), out,
         )  # fmt: skip
         gone = out[:count]
-        linking.let_go(self.state, gone)
+        stacks.let_go(self.state, gone)
         self.free(gone)
         return gone
 
@@ -118,7 +114,7 @@ def linked(search: Search, lines: np.ndarray, others: np.ndarray) -> stacks.Stac
     links, skips = (np.full((len(lines), width), stacks.NONE, np.int64) for width in (search.links, len(search.slopes)))
     last = np.full((len(search.indexes), size), stacks.NONE, np.int64)
     state = stacks.Stacks(np.concatenate((lines, others)), links, last, search.indexes, skips, search.slopes)
-    linking.link_all(state, np.arange(len(lines)))
+    stacks.link_all(state, np.arange(len(lines)))
     return state
 
 

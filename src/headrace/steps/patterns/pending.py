@@ -40,19 +40,15 @@ class Held:
 
     @staticmethod
     def none(places: int, columns: int) -> Held:
-        """Nothing."""
         return Held(np.empty((0, places), np.int64), np.empty((0, columns), np.int64))
 
     def __len__(self) -> int:
-        """How many."""
         return len(self.sequences)
 
     def take(self, index: np.ndarray) -> Held:
-        """Some of them."""
         return Held(self.sequences[index], self.until[index])
 
     def add(self, sequences: np.ndarray, until: np.ndarray) -> None:
-        """These wait too."""
         if len(sequences):
             self.sequences = np.concatenate((self.sequences, sequences))
             self.until = np.concatenate((self.until, until))
@@ -86,11 +82,9 @@ class Ready:
     parts: list[tuple[str, Changes]] = field(default_factory=list)  # by query
 
     def __len__(self) -> int:
-        """How many."""
         return sum(len(part) for _, part in self.parts)
 
     def add(self, results: list[tuple[str, Changes]]) -> None:
-        """More of them."""
         self.parts += results
 
     def release(self, time: int) -> list[tuple[str, Changes]]:
@@ -106,10 +100,8 @@ class Ready:
         return out
 
     def dump(self) -> dict[str, Any]:
-        """The state, as arrays."""
         out: dict[str, Any] = {"queries": [query for query, _ in self.parts]}
         return out | {f"changes{i}": write_changes(part) for i, (_, part) in enumerate(self.parts)}
 
     def load(self, state: dict[str, Any]) -> None:
-        """What was dumped."""
         self.parts = [(query, read_changes(state[f"changes{i}"])) for i, query in enumerate(state["queries"])]

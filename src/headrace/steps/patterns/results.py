@@ -2,27 +2,83 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from headrace.aggregates.metrics import MetricColumn, kept_to_arrow
+from headrace.aggregates.make import make_tally
+from headrace.aggregates.metrics import MetricColumn, kept_to_arrow, metric_column, to_arrow
+from headrace.aggregates.moves import Moves
+from headrace.aggregates.tally import DistinctTally
 from headrace.changes.changes import Changes
 from headrace.changes.keys import joined
 from headrace.changes.rows import batch_of
-from headrace.kernels.codes import NULL
-from headrace.kernels.patterns import linking
+from headrace.kernels.codes import NULL, VALUE
+from headrace.kernels.patterns import stacks
+from headrace.plan.aggregates import TallyKind
+from headrace.program.aggregates import parts_read, vectors_of
 from headrace.steps.patterns.spilled import as_id
 
 if TYPE_CHECKING:
-    from headrace.program.patterns import PatternOutput
-    from headrace.state.rows import Rows
+    from headrace.aggregates.tally import Reading
+    from headrace.program.aggregates import Tally
+    from headrace.program.patterns import GroupProgram, PatternOutput, PatternStage
+    from headrace.state.rows import Layout, Rows
+    from headrace.state.tables import Tables
     from headrace.steps.patterns.step import PatternStep
     from headrace.steps.step import Results
 
 Members = dict[int, tuple[np.ndarray, np.ndarray]]  # by place: where the events of every group end in the list, and the list
+
+
+class Grouping:
+    """Aggregates over the groups of a repeated place: every result is a key of tallies that live as long as reading takes."""
+
+    def __init__(self, stage: PatternStage, program: GroupProgram, layout: Layout, tables: Tables) -> None:
+        self.stage, self.program, self.layout, self.tables = stage, program, layout, tables
+        vectors = {v for t in program.tallies for v in vectors_of(t)}
+        self.wanted = sorted({c for v in vectors for c in (*layout.values[v], layout.codes[v]) if c is not None})
+        self._parts = parts_read(program.metrics)
+
+    def read(self, ends: np.ndarray, columns: list[np.ndarray]) -> list[MetricColumn]:
+        """The aggregates of every result. `columns` are those wanted, of the events of all groups; `ends` are those of groups."""
+        count = int(ends[-1]) if len(ends) else 0
+        owner = np.repeat(np.arange(len(ends), dtype=np.int32), np.diff(ends, prepend=0))
+        enter: list[np.ndarray] = [np.empty(0, kind) for kind in self.layout.types]
+        for c, values in zip(self.wanted, columns, strict=True):
+            enter[c] = values
+        readings: list[Reading] = []
+        for i, tally in enumerate(self.program.tallies):
+            beside = [owner, self._pairs(tally, owner, enter)] if tally.kind is TallyKind.DISTINCT else [owner]
+            every = [*enter, *beside]
+            none, leave = np.empty(0, np.int64), [c[:0] for c in every]
+            moves = Moves(every, np.arange(count), ends, leave, none, np.zeros(len(ends), np.int64))
+            own = replace(tally, group=len(enter), pairs=len(enter) + 1)
+            state = make_tally(self.stage, own, self.layout, self.tables, self._parts.get(i, ()))
+            state.grow(len(ends))
+            if isinstance(state, DistinctTally):
+                state.grow_pairs(count)
+            n = None if tally.count is None else readings[tally.count]["value"]
+            readings.append(state.run(moves, np.arange(len(ends), dtype=np.int32), n))
+        return [metric_column(self.program.tallies, self.stage.vectors, m, readings) for m in self.program.metrics]
+
+    def _pairs(self, tally: Tally, owner: np.ndarray, enter: list[np.ndarray]) -> np.ndarray:
+        """A number for every result and value, as = tells them apart: what is not a plain value is what its code says."""
+        code = self.layout.codes[tally.vector]
+        assert code is not None, "a value may be NULL"
+        kinds = enter[code]
+        parts = [owner.astype(np.int64), kinds.astype(np.int64)]
+        for c in self.layout.values[tally.vector]:
+            values = enter[c] + 0.0 if enter[c].dtype == np.float64 else enter[c]  # -0.0 equals 0.0
+            words = values.view(np.int64) if values.dtype.itemsize == 8 else values.astype(np.int64)
+            parts.append(np.where(kinds == VALUE, words, 0))
+        return np.unique(np.stack(parts, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int32)
+
+    def to_arrow(self, columns: list[MetricColumn]) -> list[pa.Array]:
+        tallies, vectors = self.program.tallies, self.stage.vectors
+        return [to_arrow(tallies, vectors, m, c, self.tables) for m, c in zip(self.program.metrics, columns, strict=True)]
 
 
 @dataclass(slots=True)
@@ -73,21 +129,20 @@ class ResultRows:
     # ---- groups ---------------------------------------------------------------------------------------------------
 
     def _members(self, programs: list[PatternOutput], sequences: np.ndarray) -> Members:
-        """The groups that these queries read."""
         places = {g.place for p in programs for g in p.groups} if len(sequences) else set()
         owner = self.owner
-        return {place: owner.search.members(owner.events.state, place, sequences) for place in places}
+        return {place: owner.search.members(owner.events.state, owner.search.groups[place], sequences) for place in places}
 
     def _former_members(self, programs: list[PatternOutput], sequences: np.ndarray) -> Members:
         """The groups as they were before the batch: what it did to the links is undone, and done again."""
         if not len(sequences) or not any(p.groups for p in programs):
             return {}
         state = self.owner.events.state
-        linking.unlink_all(state, self.come)
-        linking.link_all(state, self.gone)
+        stacks.unlink_all(state, self.come)
+        stacks.link_all(state, self.gone)
         out = self._members(programs, sequences)
-        linking.unlink_all(state, self.gone)
-        linking.link_all(state, self.come)
+        stacks.unlink_all(state, self.gone)
+        stacks.link_all(state, self.come)
         return out
 
     def _metrics(self, program: PatternOutput, members: Members) -> list[MetricColumn]:

@@ -1,32 +1,37 @@
-"""A pattern as the search takes it: where a search goes next, by which index, and what it tests there."""
+"""A pattern as the search takes it: where a search goes next, by which index, and what it tests there.
+
+Conditions go on failing as a value of one event rises, or falls: searches pass by all that is no better. `y.price > x.price + 5`
+is false for an x, and so for all larger ones. It may be NULL instead, by an overflow for example: of that nothing follows. So
+what counts is that the opposite, `y.price <= x.price + 5`, is true.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from sqlglot import exp
 
 from headrace.errors import QueryError
 from headrace.kernels.keys.hashing import hash_columns
-from headrace.kernels.patterns import members as groups
+from headrace.kernels.patterns import finding, stacks
 from headrace.kernels.patterns import sequences as kernel
-from headrace.kernels.patterns import spilled as frames
-from headrace.kernels.patterns import stacks
-from headrace.kernels.patterns.arriving import change
-from headrace.plan.time import START_OF_TIME
+from headrace.plan.expr import Expr
 from headrace.program.patterns import ANY_ROW
 from headrace.scalars.compiled import Compiled, Slot, all_of, compile_expression
-from headrace.steps.patterns.slopes import refutations
+from headrace.scalars.types import FLOATS, kind_of
 
 if TYPE_CHECKING:
-    from headrace.plan.expr import Expr
-    from headrace.program.patterns import Negation, Sequencing
+    from headrace.program.patterns import Condition, Negation, PlaceProgram, Sequencing
 
 MOST_BITS = 62  # places, conditions, negations and words are bits of one int64 each
 Columns = tuple[int, ...]
+_OPPOSITE: dict[type[exp.Expr], type[exp.Binary]] = {exp.LT: exp.GTE, exp.LTE: exp.GT, exp.GT: exp.LTE, exp.GTE: exp.LT}
+_LESS = (exp.LT, exp.LTE)
 
 
 @dataclass(slots=True)
@@ -70,7 +75,6 @@ class Plan:
 
     @property
     def width(self) -> int:
-        """How many words all places have."""
         return sum(len(p.words) for p in self.spec.places)
 
     def probe(self, place: int, bound: set[int]) -> tuple[int, list[int]]:
@@ -130,8 +134,8 @@ class Search:
         self._gaps = (*spec.negations, *(spec.members(q) for q in spec.repeated if grouped))
         starts = [self._steps(start) for start in range(n + len(self._gaps))] + [self._beginning(end) for end in range(n)]
         negations = [self._negation(negation) for negation in self._gaps]
-        self._groups = {spec.positive[q]: self._group(q) for q in spec.repeated}
-        self.check, self.words = _compile(self.plan)
+        self.groups = {spec.positive[q]: self._group(q) for q in spec.repeated}
+        check, words = _compile(self.plan)
         self.indexes = self.plan.table()
         self.slopes = np.array(list(self.plan.slopes), np.int64).reshape(-1, stacks.SLOPE)
         self.links = 2 * (1 + int(self.indexes[:, stacks.LOCAL].max()))  # of every row
@@ -147,6 +151,10 @@ class Search:
             steps, np.array([len(some) for some in starts], np.int64), table, len(spec.negations),
             np.array(spec.positive, np.int64), *self._words(), spec.within, self._marked(), self._slope(),
         )  # fmt: skip
+        self.change = partial(finding.change, check, self.program, words)
+        self.extend = partial(finding.extend, check, self.program, words)
+        self.forbidden = partial(finding.forbidden, check, self.program, words)
+        self.members = partial(finding.members, check, self.program, words)
 
     def _slope(self) -> np.ndarray:
         out = np.zeros((len(self.indexes), MOST_BITS), np.int64)
@@ -279,29 +287,6 @@ class Search:
         longer = self.spec.trailing or self.spec.repeated or self.spec.spill is not None
         return n - 2 if ends and n > 1 and not longer else stacks.NONE
 
-    def change(
-        self, state: stacks.Stacks, rows: np.ndarray, sign: np.ndarray, outside: int = START_OF_TIME
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Rows come and go: the sequences that this makes and unmakes, those whose groups change, and what is known about each.
-
-        If there are rows outside memory, up to this time, also the ends of sequences that may have begun there.
-        """
-        return change(self.check, state, self.program, self.words, rows, sign, outside)
-
-    def extend(self, state: stacks.Stacks, ends: np.ndarray, about: np.ndarray, outside: int) -> tuple[np.ndarray, np.ndarray]:
-        """Ends of sequences, taken further back: what they become, and of which of them."""
-        return frames.extend(self.check, state, self.program, self.words, ends, about, outside)
-
-    def forbidden(
-        self, state: stacks.Stacks, sequences: np.ndarray, moment: np.ndarray, rows: np.ndarray, sign: np.ndarray
-    ) -> np.ndarray:
-        """Which sequences a linked row forbids, as it was when so many of these rows had come and gone; the latest first."""
-        return frames.forbidden(self.check, state, self.program, self.words, sequences, moment, rows, sign)
-
-    def members(self, state: stacks.Stacks, place: int, sequences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The events of a repeated place in every sequence: where they end in the list, and the list."""
-        return groups.members(self.check, state, self.program, self.words, self._groups[place], sequences)
-
 
 @lru_cache(maxsize=256)
 def search_of(spec: Sequencing, grouped: bool = False) -> Search:
@@ -328,3 +313,74 @@ def _compile(plan: Plan) -> tuple[Any, np.ndarray]:
     if texts:
         words[width:] = hash_columns([pa.array(texts)], len(texts))[1].view(np.int64)
     return all_of(found), words
+
+
+@dataclass(frozen=True, slots=True)
+class Refutation:
+    """If `opposite` is true for a row at a place, the condition fails for it and for all whose word is no better."""
+
+    opposite: Expr
+    word: int
+    more: bool  # whether more is better, else less
+    double: bool  # whether the word is the bits of a double
+
+
+def refutations(condition: Condition, number: int, place: PlaceProgram) -> list[Refutation]:
+    """What refutes rows at a place, the number of which is given; the other events of the condition are bound."""
+    names = {f"w{number}_{k}": k for k in range(len(place.words))}
+    out = []
+    for comparison in _comparisons(condition.expr.tree.unnest()):
+        for side, other, sign in ((comparison.this, comparison.expression, 1), (comparison.expression, comparison.this, -1)):
+            own = [column.name for column in side.find_all(exp.Column) if column.name in names]
+            if len(own) != 1 or any(column.name in names for column in other.find_all(exp.Column)):
+                continue
+            rises = sign * _rises(side, own[0])
+            if rises:
+                word = names[own[0]]
+                more = (rises > 0) != isinstance(comparison, _LESS)
+                opposite = _OPPOSITE[type(comparison)](this=comparison.this.copy(), expression=comparison.expression.copy())
+                out.append(Refutation(Expr.of(opposite), word, more, kind_of(place.words[word].type) in FLOATS))
+    return out
+
+
+def _comparisons(tree: exp.Expr) -> list[exp.Binary]:
+    """Comparisons that are true wherever a condition is."""
+    if isinstance(tree, exp.Between):
+        bounds = ((exp.GTE, tree.args["low"]), (exp.LTE, tree.args["high"]))
+        return [kind(this=exp.paren(tree.this.copy()), expression=exp.paren(bound.copy())) for kind, bound in bounds]
+    return [tree] if isinstance(tree, exp.Binary) and type(tree) in _OPPOSITE else []
+
+
+def _rises(tree: exp.Expr, name: str) -> int:
+    """1 if a value rises with a finite word, or stays, or is NULL; -1 if it falls; 0 if neither is known."""
+    match tree:
+        case exp.Column():
+            return 1
+        case exp.Paren():
+            return _rises(tree.this, name)
+        case exp.Neg():
+            return -_rises(tree.this, name)
+        case exp.Add() | exp.Sub():
+            if _reads(tree.this, name):
+                return _rises(tree.this, name)
+            return _rises(tree.expression, name) * (-1 if isinstance(tree, exp.Sub) else 1)
+        case exp.Mul() | exp.Div():
+            if _reads(tree.this, name):
+                return _rises(tree.this, name) * _sign(tree.expression)
+            return _rises(tree.expression, name) * _sign(tree.this) if isinstance(tree, exp.Mul) else 0
+    return 0
+
+
+def _reads(tree: exp.Expr, name: str) -> bool:
+    return any(column.name == name for column in tree.find_all(exp.Column))
+
+
+def _sign(tree: exp.Expr) -> int:
+    """Of a number that is written out; 0 if it is none, or not finite."""
+    inner = tree.unnest()
+    if isinstance(inner, exp.Neg):
+        return -_sign(inner.this)
+    if not isinstance(inner, exp.Literal) or inner.is_string:
+        return 0
+    value = float(inner.name)
+    return 1 if value > 0 and math.isfinite(value) else 0

@@ -3,6 +3,12 @@
 All that is in memory stands behind all that is not, because only final rows leave it. So a sequence that a new event is part of
 has an end in memory, perhaps an empty one, and begins in frames; one pass over them, the newest first, completes it, and a second
 one finds what forbids it. Only one frame is in memory at a time.
+
+Late events wait until enough of them need a frame, each as if it had not come yet. The paper has two thresholds for a frame: how
+many late events need it, and an "expected execution time". The second is read as time of the stream: once it has gone so far
+since the first of them came, all that wait for the frame are taken. Whatever needs a frame needs all newer ones too, as a window
+has no holes and what is in memory is newer than all frames. So the newest is needed most: once enough events wait at all, it has
+enough, and all of them are taken together.
 """
 
 from __future__ import annotations
@@ -12,20 +18,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headrace.kernels.patterns import stacks
 from headrace.kernels.patterns.sequences import MOMENT, ROOT, SIGN
-from headrace.kernels.patterns.stacks import NONE
-from headrace.plan.time import START_OF_TIME
+from headrace.kernels.patterns.stacks import BITS, KEY, NONE, TS
+from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.program.patterns import ANY_ROW
 from headrace.steps.patterns.events import linked
-from headrace.steps.patterns.marks import Marks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from headrace.plan.patterns import Spill
     from headrace.state.final_rows import FinalRows
     from headrace.steps.patterns.events import Events
     from headrace.steps.patterns.search import Search
+
+BITS_A_ROW = 16  # of marks
+NEVER = END_OF_TIME  # when an event that does not wait began to
 
 
 def as_id(number: np.ndarray) -> np.ndarray:
@@ -55,7 +63,6 @@ class Found:
 
     @staticmethod
     def of(events: Events, sequences: np.ndarray, about: np.ndarray) -> Found:
-        """Sequences of events in memory."""
         ids = np.unique(np.concatenate((sequences.ravel(), about[:, ROOT])))
         ids = ids[ids != NONE]
         known = about.copy()
@@ -69,7 +76,6 @@ class Found:
         return np.where(self.sequences == NONE, NONE, self.sequences + rows), about
 
     def take(self, which: np.ndarray) -> Found:
-        """Some of them."""
         return Found(self.lines, self.ids, self.sequences[which], self.about[which])
 
     def and_of(self, other: Found) -> Found:
@@ -79,8 +85,8 @@ class Found:
 
     @property
     def whole(self) -> np.ndarray:
-        """Which of them have all their events."""
-        return (self.sequences != NONE).all(axis=1)
+        whole: np.ndarray = (self.sequences != NONE).all(axis=1)
+        return whole
 
     def extended(self, first: int, rows: np.ndarray, sequences: np.ndarray, origin: np.ndarray) -> Found:
         """What they became with rows of a frame, which stood before the lines; `first` is the number of the first of them."""
@@ -89,6 +95,31 @@ class Found:
         lines, ids = (np.concatenate(p) for p in ((self.lines, rows[taken]), (self.ids, as_id(first + taken))))
         places = np.where(sequences < size, len(self.ids) + taken.searchsorted(sequences), sequences - size)
         return Found(lines, ids, np.where(sequences == NONE, NONE, places), self.about[origin])
+
+
+class Marks:
+    """What a frame has, in a few bits a row: at which places, of which keys. What has no mark is not there."""
+
+    def __init__(self, lines: np.ndarray, places: int) -> None:
+        """Of these rows; `places` is how many there are, and the number of the one at which every row fits."""
+        self.size = 64
+        while self.size < BITS_A_ROW * len(lines):
+            self.size *= 2
+        there = np.zeros(self.size, np.bool_)
+        for place in range(places + 1):
+            fits = (lines[:, BITS] >> place) & 1 == 1
+            there[self._bit(lines[fits, KEY], np.int64(place))] = True
+        self.bits = np.packbits(there)
+
+    def may_have(self, key: np.ndarray, place: np.ndarray) -> np.ndarray:
+        """Whether there may be a row of this key at this place."""
+        bit = self._bit(key, place)
+        there: np.ndarray = (self.bits[bit >> 3] >> (7 - (bit & 7))) & 1 == 1
+        return there
+
+    def _bit(self, key: np.ndarray, place: np.ndarray | np.int64) -> np.ndarray:
+        mixed = (key * 64 + place).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        return ((mixed ^ (mixed >> np.uint64(32))) & np.uint64(self.size - 1)).astype(np.int64)
 
 
 class Frames:
@@ -103,7 +134,6 @@ class Frames:
         self._marks: dict[int, Marks] = {}  # of the frames that have been read
 
     def __len__(self) -> int:
-        """How many frames there are."""
         return int(self.kept.reservoir.first.searchsorted(self.stop)) if self.kept.oldest < self.stop else 0
 
     @property
@@ -173,7 +203,8 @@ class Frames:
         """Which sequences something before them may forbid that is not in memory."""
         if not any(g.gap == 0 for g in self.search.spec.negations):
             return np.zeros(len(sequences), np.bool_)
-        return events.rows[sequences[:, -1], stacks.TS] - self.search.spec.within <= self.outside
+        begins: np.ndarray = events.rows[sequences[:, -1], TS] - self.search.spec.within
+        return begins <= self.outside
 
     def _extended(self, found: Found) -> Found:
         """All whole sequences that ends are ends of."""
@@ -196,13 +227,14 @@ class Frames:
     def _wanted(self, ends: Found) -> tuple[np.ndarray, np.ndarray]:
         """The key of the event that comes before each end, and the place."""
         bound = (ends.sequences != NONE).sum(axis=1)
-        return ends.lines[ends.about[:, ROOT], stacks.KEY], self.search.program.positive[ends.sequences.shape[1] - bound - 1]
+        return ends.lines[ends.about[:, ROOT], KEY], self.search.program.positive[ends.sequences.shape[1] - bound - 1]
 
     def _begins(self, ends: Found) -> np.ndarray:
         """When the windows that end with them begin."""
-        times = ends.lines[:, stacks.TS]
-        root, last = times[ends.about[:, ROOT]], ends.sequences[:, -1]
-        return np.where(last == NONE, root, np.maximum(root, times[last])) - self.search.spec.within
+        times, last = ends.lines[:, TS], ends.sequences[:, -1]
+        root = times[ends.about[:, ROOT]]
+        newest: np.ndarray = np.where(last == NONE, root, np.maximum(root, times[last]))
+        return newest - self.search.spec.within
 
     def _allowed(self, found: Found, events: Events, rows: np.ndarray, signs: np.ndarray) -> Found:
         """Those that nothing forbids, in memory or outside."""
@@ -227,13 +259,37 @@ class Frames:
 
     def _may_forbid(self, frame: Frame, found: Found) -> np.ndarray:
         """Which sequences a frame may have something against."""
-        key, out = found.lines[found.sequences[:, 0], stacks.KEY], np.zeros(len(found.sequences), np.bool_)
+        key, out = found.lines[found.sequences[:, 0], KEY], np.zeros(len(found.sequences), np.bool_)
         for place in {n.place if n.place != ANY_ROW else len(self.search.spec.places) for n in self.search.spec.negations}:
             out |= self._may_have(frame, key, np.full(len(key), place, np.int64))
         return out
 
     def _earliest(self, found: Found) -> int:
         """The time before which nothing can forbid them."""
-        times = found.lines[:, stacks.TS]
+        times = found.lines[:, TS]
         first, last = times[found.sequences[:, 0]].min(), times[found.sequences[:, -1]].min()
         return int(min(first, last - self.search.spec.within))
+
+
+@dataclass(slots=True)
+class Waiting:
+    """Per open row: how far time was when it began to wait."""
+
+    since: np.ndarray
+
+    def __len__(self) -> int:
+        return int((self.since != NEVER).sum())
+
+    def moved(self, removed: np.ndarray, is_new: np.ndarray) -> np.ndarray:
+        """The same for the open rows as it is now."""
+        out = np.full(len(is_new), NEVER, np.int64)
+        out[~is_new] = self.since[~removed]
+        return out
+
+
+def waits_on(spill: Spill, since: np.ndarray, must: np.ndarray, now: int) -> np.ndarray:
+    """Which rows go on waiting, of those that do. Those that `must` be taken do not."""
+    waits = (since != NEVER) & ~must
+    enough = int(waits.sum()) >= spill.together
+    over = spill.wait is not None and now - int(since.min(initial=NEVER)) >= spill.wait
+    return np.zeros(len(since), np.bool_) if enough or over else waits

@@ -8,7 +8,7 @@ the reservoir (frames).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,12 +23,11 @@ from headrace.state.parts import HeadPart
 from headrace.state.relayout import carry_final
 from headrace.state.reservoir import ChunkCache
 from headrace.steps.patterns.events import NO_WORD, Events
-from headrace.steps.patterns.grouping import Grouping
 from headrace.steps.patterns.pending import Held, Ready, watches
-from headrace.steps.patterns.results import ResultRows
+from headrace.steps.patterns.results import Grouping, ResultRows
 from headrace.steps.patterns.search import search_of
-from headrace.steps.patterns.spilled import Frames, as_id
-from headrace.steps.patterns.waiting import NEVER, Waiting, waits_on
+from headrace.steps.patterns.spilled import NEVER, Frames, Waiting, as_id, waits_on
+from headrace.steps.step import Step, Times
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,35 +38,16 @@ if TYPE_CHECKING:
     from headrace.state.open_rows import OpenRows
     from headrace.state.parts import KeyPart, PageStore, State
     from headrace.state.rows import Rows
-    from headrace.steps.step import Given, Results, Standing, StepParts, Times, Turn
+    from headrace.steps.step import Given, Results, Standing, StepParts, Turn
 
 PATIENCE = 4  # events whose window is over are let go when one in so many is new; 0: always
 LONGER = 2  # and all that can go when one in so many is: looking at neighbours costs ten times as much
 
 
-@dataclass(frozen=True, slots=True)
-class Passed:
-    """How far time is: the clock before a batch and after it, and after it the frontier of every source."""
-
-    clock: int
-    next_clock: int
-    sources: tuple[int, ...]
-    final_before: int  # of all sources together
-    furthest: int = START_OF_TIME  # the largest time that any source has shown
-
-    @property
-    def frontier(self) -> int:
-        """That of all sources together."""
-        return min(self.sources)
-
-
-class PatternStep:
+class PatternStep(Step):
     """The pattern of one stage in one bucket."""
 
-    keeps_open = True
-
     def __init__(self, parts: StepParts) -> None:
-        """Nothing has come."""
         self.stage: PatternStage = parts.stage
         self.spec, self.shown = self.stage.program.sequence, self.stage.program.shown
         self.layout, self.tables = parts.layout, parts.tables
@@ -107,9 +87,6 @@ class PatternStep:
         frontier, final = (decided_before(now.frontier, time, self.spec) for time in (now.frontier, now.final_before))
         return replace(now, frontier=frontier, final_before=final)
 
-    def grow(self) -> None:
-        """Room is made as rows are linked."""
-
     def numbers(self) -> dict[str, int]:
         """How many events wait for others to be looked for in one pass."""
         return {"waiting": len(self.waiting)}
@@ -121,7 +98,6 @@ class PatternStep:
 
     @property
     def held(self) -> int:
-        """How many results wait."""
         return len(self.told) + len(self.final) + len(self.ready)
 
     # ---- a batch --------------------------------------------------------------------------------------------------
@@ -129,10 +105,10 @@ class PatternStep:
     def turn(self, turn: Turn) -> Results:
         """What leaves because of a batch. Under K-slack only the rows that are final have come."""
         old, new, removed, is_new, final = turn.old.rows, turn.new.rows, turn.removed, turn.added, turn.final
-        passed = self._passed(turn.times)
+        times = self._times(turn.times)
         come = is_new if self.spec.slack is None else np.arange(len(new)) < final
         if self.spec.spill is not None:
-            come = self._taken(self.spec.spill, come, new, removed, is_new, passed)
+            come = self._taken(self.spec.spill, come, new, removed, is_new, times)
         gone = self.open[removed]
         gone = gone[gone >= 0]
         chosen = self._add(new, np.flatnonzero(come))
@@ -143,26 +119,28 @@ class PatternStep:
         signs = np.concatenate((np.full(len(gone), -1, np.int64), np.ones(len(chosen), np.int64)))
         found = self.search.change(self.events.state, rows, signs, self.frames.outside)
         made, unmade, stayed = consolidate(*self.frames.complete(self.events, *found, rows, signs))
-        out = self._out(made, unmade, stayed, ResultRows(self, new, places, old, removed, chosen, gone), passed)
+        out = self._out(made, unmade, stayed, ResultRows(self, new, places, old, removed, chosen, gone), times)
         self.open = places
         self.events.free(gone)
         return out
 
-    def _passed(self, times: Times) -> Passed:
-        if self.spec.slack is not None:
-            return Passed(times.taken, times.taken, (times.taken,) * len(times.sources), times.taken)
-        return Passed(times.clock, times.next_clock, times.sources, times.final_before, times.furthest)
+    def _times(self, times: Times) -> Times:
+        """Under K-slack, all times are that up to which rows have been taken."""
+        if self.spec.slack is None:
+            return times
+        taken = times.taken
+        return Times(taken, taken, taken, taken, (taken,) * len(times.sources), taken)
 
     def _taken(
-        self, spill: Spill, come: np.ndarray, new: Rows, removed: np.ndarray, is_new: np.ndarray, passed: Passed
+        self, spill: Spill, come: np.ndarray, new: Rows, removed: np.ndarray, is_new: np.ndarray, times: Times
     ) -> np.ndarray:
         """Which rows are taken in, of those that come and those that have waited: late ones may wait for a frame."""
         since = self.waiting.moved(removed, is_new)
         outside = new.ts - self.spec.within <= self.frames.outside
-        since[come & outside & (new.ts < self._furthest)] = passed.furthest
-        self._furthest = passed.furthest
-        must = new.ts < max(passed.final_before, *passed.sources)  # what is final must have been seen
-        stays = waits_on(spill, since, must | ~outside, passed.furthest)
+        since[come & outside & (new.ts < self._furthest)] = times.furthest
+        self._furthest = times.furthest
+        must = new.ts < max(times.final_before, *times.sources)  # what is final must have been seen
+        stays = waits_on(spill, since, must | ~outside, times.furthest)
         come = (come | (since != NEVER)) & ~stays
         since[~stays] = NEVER
         self.waiting = Waiting(since)
@@ -179,7 +157,6 @@ class PatternStep:
         return chosen
 
     def _lines(self, some: Rows) -> np.ndarray:
-        """Rows as the search has them."""
         n = len(some)
         bits = np.full(n, 1 << len(self.spec.places), np.int64)
         for p, place in enumerate(self.spec.places):
@@ -212,62 +189,62 @@ class PatternStep:
         both = self.events.keys(ids[~outside]).append(self.kept.keys(as_id(ids[outside])))
         return both.take(np.argsort(np.concatenate((np.flatnonzero(~outside), np.flatnonzero(outside)))))
 
-    def _out(self, made: np.ndarray, unmade: np.ndarray, stayed: np.ndarray, showing: ResultRows, passed: Passed) -> Results:
+    def _out(self, made: np.ndarray, unmade: np.ndarray, stayed: np.ndarray, showing: ResultRows, times: Times) -> Results:
         out: Results = []
         if self.early:
-            take_back, say = self._changed(made, unmade, passed)
+            take_back, say = self._changed(made, unmade, times)
             out += showing.taken_back(self.early, take_back) + showing.results(self.early, say)
-            told = stayed[self._ends(stayed) < passed.clock] if self.spec.trailing else stayed
+            told = stayed[self._ends(stayed) < times.clock] if self.spec.trailing else stayed
             out += showing.corrected([o for o in self.early if o.groups], told)
         sure = [o for o in self.shown if not o.emit.early]
         if sure:
-            done = self._decided(made, unmade, passed)
+            done = self._decided(made, unmade, times)
             out += showing.results([o for o in sure if not o.emit.ordered], done)
             self.ready.add(showing.results([o for o in sure if o.emit.ordered], done))
-            out += self.ready.release(decided_before(passed.frontier, passed.final_before, self.spec))
+            out += self.ready.release(decided_before(times.next_frontier, times.final_before, self.spec))
         return out
 
-    def _changed(self, made: np.ndarray, unmade: np.ndarray, passed: Passed) -> tuple[np.ndarray, np.ndarray]:
+    def _changed(self, made: np.ndarray, unmade: np.ndarray, times: Times) -> tuple[np.ndarray, np.ndarray]:
         """What is taken back, and what is said. A negation at the end is known to be when the window is over."""
         if not self.spec.trailing:
             return unmade, made
         new, gone = self._ends(made), self._ends(unmade)
-        early = new >= passed.clock
-        self.told.remove(unmade[gone >= passed.clock])
+        early = new >= times.clock
+        self.told.remove(unmade[gone >= times.clock])
         self.told.add(made[early], new[early][:, None])
-        say = np.concatenate((made[~early], self.told.release(np.array([passed.next_clock], np.int64))))
-        return unmade[gone < passed.clock], say
+        say = np.concatenate((made[~early], self.told.release(np.array([times.next_clock], np.int64))))
+        return unmade[gone < times.clock], say
 
-    def _decided(self, made: np.ndarray, unmade: np.ndarray, passed: Passed) -> np.ndarray:
+    def _decided(self, made: np.ndarray, unmade: np.ndarray, times: Times) -> np.ndarray:
         """The results that nothing can undo any more."""
         if not self.watches:
             return made
         self.final.remove(unmade)
-        times = [self._ends(made) if w.at is None else self._times(made[:, w.at]) for w in self.watches]
-        self.final.add(made, np.stack(times, axis=1))
-        alone = len(passed.sources) == 1  # then what comes at its frontier stands behind all that is there
+        until = [self._ends(made) if w.at is None else self._when(made[:, w.at]) for w in self.watches]
+        self.final.add(made, np.stack(until, axis=1))
+        alone = len(times.sources) == 1  # then what comes at its frontier stands behind all that is there
         bounds = [
-            passed.final_before if alone and w.at is not None else min(passed.sources[i] for i in w.sources) for w in self.watches
+            times.final_before if alone and w.at is not None else min(times.sources[i] for i in w.sources) for w in self.watches
         ]
         return self.final.release(np.array(bounds, np.int64))
 
-    def _times(self, ids: np.ndarray) -> np.ndarray:
-        times = self.events.rows[np.maximum(ids, 0), stacks.TS]
+    def _when(self, ids: np.ndarray) -> np.ndarray:
+        times: np.ndarray = self.events.rows[np.maximum(ids, 0), stacks.TS]
         outside = np.flatnonzero(ids < 0)
         if len(outside):
             times[outside] = self.kept.keys(as_id(ids[outside])).ts
         return times
 
     def _ends(self, sequences: np.ndarray) -> np.ndarray:
-        return self._times(sequences[:, 0]) + self.spec.within
+        return self._when(sequences[:, 0]) + self.spec.within
 
     # ---- state ----------------------------------------------------------------------------------------------------
 
     def settle(self, turn: Turn) -> list[list[np.ndarray]]:
         """The first rows are final; events that no result can need any more are gone. Gives the columns of rows that are."""
-        rows, final, passed = turn.new.rows, turn.final, self._passed(turn.times)
+        rows, final, times = turn.new.rows, turn.final, self._times(turn.times)
         full = self.spec.spill is not None and self.stored > self.spec.spill.room
-        purged = self._purge(passed, always=full)
+        purged = self._purge(times, always=full)
         events = self.open[:final]
         there = np.flatnonzero(events >= 0)
         first = self.kept.reservoir.count
@@ -276,24 +253,24 @@ class PatternStep:
         gone = [rows.slice(0, final).take(np.flatnonzero(events < 0)).columns] if len(there) < final else []
         self.open = self.open[final:]
         self.waiting = Waiting(self.waiting.since[final:])
-        gone += self._forget(self._oldest(passed)) if purged else []
+        gone += self._forget(self._oldest(times)) if purged else []
         if self.spec.spill is not None:
             self._spill(self.spec.spill)
         return gone
 
-    def _oldest(self, passed: Passed) -> int:
+    def _oldest(self, times: Times) -> int:
         """The time before which no event is needed."""
-        return END_OF_TIME if passed.frontier == END_OF_TIME else max(START_OF_TIME, passed.frontier - self.spec.within)
+        return END_OF_TIME if times.next_frontier == END_OF_TIME else max(START_OF_TIME, times.next_frontier - self.spec.within)
 
-    def _purge(self, passed: Passed, *, always: bool) -> bool:
+    def _purge(self, times: Times, *, always: bool) -> bool:
         if self.patience and not always and self._fresh * self.patience < self.events.live:
             return False
         self._fresh = 0
-        self.events.expire(self._oldest(passed))
+        self.events.expire(self._oldest(times))
         if not self.longer or always or self._unseen * self.longer >= self.events.live:
             self._unseen = 0
-            frontier = [min(passed.sources[i] for i in place.sources) for place in self.spec.places]
-            self.events.purge(np.array(frontier, np.int64), self._oldest(passed), self.frames.outside)
+            frontier = [min(times.sources[i] for i in place.sources) for place in self.spec.places]
+            self.events.purge(np.array(frontier, np.int64), self._oldest(times), self.frames.outside)
         self.open[(self.open >= 0) & ~self.events.there[self.open]] = -1
         return True
 
@@ -308,7 +285,6 @@ class PatternStep:
                 held.rename(leave, as_id(self.number[leave]))
 
     def _forget(self, oldest_time: int) -> list[list[np.ndarray]]:
-        """Rows of the reservoir whose events are gone."""
         if len(self.frames):
             gone = self.kept.drop_before(self.frames.first_from(oldest_time))
             self.frames.forget()
@@ -340,9 +316,6 @@ class PatternStep:
         self._relink(open_.rows)
         names = {before: query for query, before in given.continued.items()}
         self.ready.parts = [(names[query], part) for query, part in old.ready.parts if query in names]
-
-    def save_pages(self, pages: PageStore) -> None:
-        """None of its own."""
 
     def _dump(self) -> State:
         """Events are known by the place of their row: those of the reservoir first, then the open ones."""

@@ -15,6 +15,7 @@ from headrace.state.parts import HeadPart, KeyPart
 from headrace.state.reservoir import Reservoir, RowRange
 from headrace.steps.reached import Reached, reached
 from headrace.steps.shown import carried, show, wanted
+from headrace.steps.step import Step
 from headrace.steps.windows import corrections
 from headrace.steps.windows.adopt import adopt_windows
 from headrace.steps.windows.deltas import lives_of
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 NOTHING = MetricColumn(np.empty(0, np.int64), np.empty(0, np.bool_))
 
 
-class WindowsStep:
+class WindowsStep(Step):
     """The windows of one stage in one bucket."""
 
     keeps_open = True
