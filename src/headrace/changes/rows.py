@@ -26,4 +26,5 @@ def take(batch: pa.RecordBatch, index: np.ndarray) -> pa.RecordBatch:
 
 
 def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_struct_array(pa.concat_arrays([batch.to_struct_array() for batch in batches]))
+    whole: pa.RecordBatch = pa.concat_batches(batches) if batches[0].num_columns else empty_batch(sum(map(len, batches)))
+    return whole

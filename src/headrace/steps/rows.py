@@ -27,6 +27,7 @@ class RowsStep:
         # What may be taken back, or come twice, is not final at once.
         unsure = parts.stage.signed or parts.stage.unique is not None
         self._waits = [o.emit.ordered or (unsure and not o.emit.early) for o in self.outputs]
+        self.may_wait = False
         self.keeps_open = any(self._waits) or parts.stage.unique is not None
         self._carried = carried(parts.stage)
 

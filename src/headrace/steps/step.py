@@ -105,6 +105,7 @@ class Step(Protocol):
     """What every kind can do."""
 
     keeps_open: bool  # whether open rows are kept for it; else a turn has only what comes and what is taken back
+    may_wait: bool  # whether nothing it says hangs on the frontier: it may be told later how far that has come
 
     def final_before(self, times: Times) -> int:
         """Rows before this time are final, as far as this step is concerned."""

@@ -103,6 +103,7 @@ class JoinStep:
     """The join of one stage in one bucket. Its queries show different columns of the same pairs."""
 
     keeps_open = True
+    may_wait = False
 
     def __init__(self, parts: StepParts) -> None:
         """Empty."""

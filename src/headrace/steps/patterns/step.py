@@ -65,6 +65,7 @@ class PatternStep:
     """The pattern of one stage in one bucket."""
 
     keeps_open = True
+    may_wait = False
 
     def __init__(self, parts: StepParts) -> None:
         """Nothing has come."""

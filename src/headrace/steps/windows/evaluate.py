@@ -102,7 +102,7 @@ class Evaluator:
             w.window.rows for w in stage.program.windows if isinstance(w.window, RowsWindow) and w.partitions is None
         ]
         self.stores_rows = stage.program.stores_rows
-        self._nothing = Seen.nothing(len(self.tallies), len(stage.program.reports))
+        self.nothing = Seen.nothing(len(self.tallies), len(stage.program.reports))
         self._room: list[int] = []  # for how many keys of each table there is room
         self.numbered = 0  # rows that have become final, where no reservoir counts them
         vectors = {w.field for w in stage.program.windows} | {r.field for r in stage.program.reports}
@@ -151,6 +151,8 @@ class Evaluator:
 
         `end`: the input has ended, and this is how far time was before.
         """
+        if not (final or asks or drain is None or drain > self.moved_to):
+            return self.nothing
         rows = RowRange(open_.first, open_.ts[:final], [c[:final] for c in open_.columns])
         # At the end of the input a row beyond AHEAD may be final that lies after the time the clock had.
         bound = drain if not final else int(rows.ts[-1]) if drain is None else max(drain, int(rows.ts[-1]))
@@ -190,7 +192,7 @@ class Evaluator:
         """Read the given events among the open rows from `start` on, and leave the state as it was."""
         stop, upto = self._asked(asks) if asks else (START_OF_TIME, 0)
         if len(events) == 0 and stop == START_OF_TIME and upto == 0:
-            return self._nothing
+            return self.nothing
         first, ts = open_.first + start, open_.ts[start:]
         last = int(ts.searchsorted(stop)) if stop > START_OF_TIME else 0
         last = max(last, int(events[-1]) + 1 if len(events) else 0, upto - first)

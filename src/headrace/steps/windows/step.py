@@ -52,6 +52,8 @@ class WindowsStep:
         self._by_instant, self._peers = self.program.by_instant, self.program.has_peers
         self._spread = [corrections.tables(stage, o) for o in self.program.outputs]
         self._some_final = any(not o.emit.early for o in self.program.outputs)
+        self.may_wait = not (self._some_final or self.program.reports or self.lives)
+        self._moved = False  # whether the state has, in this turn
         self._left: list[list[np.ndarray]] = []  # rows that have left their last window and still hold their keys
 
     def final_before(self, times: Times) -> int:
@@ -91,6 +93,7 @@ class WindowsStep:
         out = [change for i, o in enumerate(self.program.outputs) for change in self._output(i, o, plans[i], turn, *seen)]
         if reporting:
             out += reporting.emit(before, early, late)
+        self._moved = early is not self.evaluator.nothing
         self._left = [] if early.left is None else [early.left.columns]
         return out
 
@@ -158,6 +161,8 @@ class WindowsStep:
     def settle(self, turn: Turn) -> Iterator[list[np.ndarray]]:
         """Rows that no window can reach any more; lives that are over, and keys that were silent for too long."""
         final = turn.final
+        if not self._moved and not self.lives:
+            return
         if self.evaluator.stores_rows:
             self.reservoir.append(turn.new.rows.slice(0, final))
             yield from self._left
