@@ -24,16 +24,13 @@ class Lists:
     ndim = 1
 
     def __len__(self) -> int:
-        """How many lists."""
         return len(self.ends)
 
     @property
     def sizes(self) -> np.ndarray:
-        """How long they are."""
         return np.diff(self.ends, prepend=0)
 
     def __getitem__(self, chosen: np.ndarray | slice) -> Lists:
-        """Those at these places."""
         sizes, starts = self.sizes[chosen], (self.ends - self.sizes)[chosen]
         ends = np.cumsum(sizes)
         return Lists(self.words[np.arange(len(ends) and ends[-1]) + np.repeat(starts - ends + sizes, sizes)], ends)
@@ -49,7 +46,6 @@ class Lists:
         return same
 
     def append(self, other: Lists) -> Lists:
-        """These, then the others."""
         begin = len(self.words)
         return Lists(np.concatenate((self.words, other.words)), np.concatenate((self.ends, other.ends + begin)))
 
@@ -58,6 +54,5 @@ class ListTally(QueueTally):
     """Queues of every value that is not NULL."""
 
     def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
-        """The whole queue at every event."""
         words, ends, _ = self._read(moves, event_key, keep, whole=True)
         return {"value": Lists(words, ends)}

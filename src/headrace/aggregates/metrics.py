@@ -39,11 +39,9 @@ class MetricColumn:
         return (self.valid != other.valid) | (self.valid & ~same)
 
     def take(self, index: np.ndarray) -> MetricColumn:
-        """The values at these places."""
         return MetricColumn(self.words[index], self.valid[index])
 
     def append(self, other: MetricColumn) -> MetricColumn:
-        """These values, then the others."""
         if len(self.valid) == 0 or len(other.valid) == 0:
             return other if len(self.valid) == 0 else self
         if isinstance(self.words, Lists):

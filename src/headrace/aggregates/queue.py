@@ -30,7 +30,6 @@ class QueueTally:
     """Queues in one pool. Values with a table of their own compare by their rank in it."""
 
     def __init__(self, spec: Tally, layout: Layout, values: ValueTable | None) -> None:
-        """No candidates."""
         self.at, self.mode, self.values = Columns(spec, layout), MODES[spec.mode], values
         self.shown = None if spec.shown is None else Columns(replace(spec, vector=spec.shown), layout)
         self.head = np.zeros(0, np.int32)
@@ -42,7 +41,6 @@ class QueueTally:
         self.free = np.zeros(1, np.int64)  # how many are in use, then the stack of nodes
 
     def grow(self, size: int) -> None:
-        """Make room for keys."""
         more = size - len(self.head)
         if more > 0:
             none = np.full(more, queues.NIL, np.int32)
@@ -52,7 +50,6 @@ class QueueTally:
         reserve(self, ("nodes", "held", "codes", "links"), count)
 
     def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
-        """The front of the queue at every event."""
         words, _, code = self._read(moves, event_key, keep)
         return {"value": words, "code": code}
 
@@ -83,7 +80,6 @@ class QueueTally:
         )  # fmt: skip
 
     def reset(self, keys: np.ndarray) -> None:
-        """Forget these keys."""
         queues.clear(keys, self.head, self.tail, self.links, self.free)
 
     def _copy(self, keys: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -99,11 +95,9 @@ class QueueTally:
         )
 
     def dump(self, start: int, stop: int) -> dict[str, Any]:
-        """The queues of a range of keys."""
         _, sizes, rows, held, kinds = self._copy(np.arange(start, stop, dtype=np.int32))
         return {"sizes": sizes, "rows": rows, "held": held.reshape(-1), "kinds": kinds}
 
     def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """The queues of a range of keys."""
         held = state["held"].reshape(-1, self.held.shape[1])
         self._put(np.arange(start, stop, dtype=np.int32), state["sizes"], state["rows"], held, state["kinds"])

@@ -37,13 +37,11 @@ class RanksTally:
         self.free = np.zeros(1, np.int64)
 
     def grow(self, size: int) -> None:
-        """Make room for keys."""
         more = size - len(self.root)
         if more > 0:
             self.root = np.concatenate((self.root, np.full(more, ranks.NIL, np.int32)))
 
     def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
-        """Every part at every event."""
         reserve(self, ("values", "counts", "links"), len(moves.enter_row) + len(moves.leave_row))
         low, high = np.zeros((2, len(event_key), len(self.parts)), np.int64)
         count, at = np.zeros(len(event_key), np.int64), self.at
@@ -65,7 +63,6 @@ class RanksTally:
         return self.table.ranks() if self.table is not None else NO_ORDER
 
     def reset(self, keys: np.ndarray) -> None:
-        """Forget these keys."""
         ranks.clear(keys, self.root, self.links, self.free, len(self.values))
 
     def dump(self, start: int, stop: int) -> dict[str, Any]:
@@ -75,7 +72,6 @@ class RanksTally:
         return {"sizes": sizes, "held": held, "rows": rows}
 
     def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """The values of a range of keys."""
         reserve(self, ("values", "counts", "links"), len(state["held"]))
         ranks.load(
             np.arange(start, stop, dtype=np.int32), state["sizes"], state["held"], state["rows"], self._order(),

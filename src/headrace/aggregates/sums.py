@@ -41,7 +41,6 @@ class Limbs:
             self._adds = adds
 
     def dump(self, start: int, stop: int) -> dict[str, Any]:
-        """The limbs of a range of keys."""
         return {"limbs": self.array[start:stop], "low": self.low}
 
     def load(self, start: int, stop: int, limbs: np.ndarray, low: int) -> None:
@@ -68,12 +67,10 @@ class DoubleSumTally:
         self.specials = np.zeros((0, 3), np.int64)
 
     def grow(self, size: int) -> None:
-        """Make room."""
         self.limbs.array = grown(self.limbs.array, size)
         self.specials = grown(self.specials, size)
 
     def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
-        """Sum, and mean over n values."""
         out, mean = _nothing(len(event_key))
         self._cover(moves, keep)
         at = self.at
@@ -90,19 +87,16 @@ class DoubleSumTally:
         self.limbs.cover(*exact.limb_range(self.at.value(moves.enter)), moves.adds(keep))
 
     def reset(self, keys: np.ndarray) -> None:
-        """Forget these keys."""
         self.limbs.array[keys] = 0
         self.specials[keys] = 0
 
     def dump(self, start: int, stop: int) -> dict[str, Any]:
-        """Limbs and specials."""
         state = self.limbs.dump(start, stop)
         if self.specials[start:stop].any():
             state["specials"] = self.specials[start:stop]
         return state
 
     def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """Limbs and specials."""
         self.limbs.load(start, stop, state["limbs"], state["low"])
         if "specials" in state:
             self.specials[start:stop] = state["specials"]
@@ -112,17 +106,14 @@ class MomentsTally(DoubleSumTally):
     """Sums of values and of their squares: VARIANCE, STDDEV, of the sample and of the population."""
 
     def __init__(self, spec: Tally, layout: Layout) -> None:
-        """Nothing summed."""
         super().__init__(spec, layout)
         self.squares = Limbs()
 
     def grow(self, size: int) -> None:
-        """Make room."""
         super().grow(size)
         self.squares.array = grown(self.squares.array, size)
 
     def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
-        """Both variances."""
         sample, population = _nothing(len(event_key))
         self._cover(moves, keep)
         at = self.at
@@ -137,17 +128,14 @@ class MomentsTally(DoubleSumTally):
         return {"sample": sample, "population": population}
 
     def reset(self, keys: np.ndarray) -> None:
-        """Forget these keys."""
         super().reset(keys)
         self.squares.array[keys] = 0
 
     def dump(self, start: int, stop: int) -> dict[str, Any]:
-        """Limbs, squares and specials."""
         squares = self.squares.dump(start, stop)
         return {**super().dump(start, stop), "squares": squares["limbs"], "squares_low": squares["low"]}
 
     def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """Limbs, squares and specials."""
         super().load(start, stop, state)
         self.squares.load(start, stop, state["squares"], state["squares_low"])
 
@@ -158,17 +146,14 @@ class IntegerSumTally:
     width, parts = INT_WIDTH, 1
 
     def __init__(self, spec: Tally, layout: Layout) -> None:
-        """Nothing summed."""
         self.at = Columns(spec, layout)
         self.limbs = Limbs()
         self.limbs.cover(0, self.width, 0)
 
     def grow(self, size: int) -> None:
-        """Make room."""
         self.limbs.array = grown(self.limbs.array, size)
 
     def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
-        """Sum, whether it fits, and mean."""
         size = len(event_key)
         out, fits, mean = np.zeros(size, np.int64), np.zeros(size, np.bool_), np.zeros(size)
         self.limbs.cover(0, 0, moves.adds(keep))
@@ -182,15 +167,12 @@ class IntegerSumTally:
         return {"value": out, "value fits": fits, "mean": mean}
 
     def reset(self, keys: np.ndarray) -> None:
-        """Forget these keys."""
         self.limbs.array[keys] = 0
 
     def dump(self, start: int, stop: int) -> dict[str, Any]:
-        """The limbs."""
         return self.limbs.dump(start, stop)
 
     def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """The limbs."""
         self.limbs.load(start, stop, state["limbs"], state["low"])
 
 
@@ -200,12 +182,10 @@ class DecimalSumTally(IntegerSumTally):
     width = DECIMAL_WIDTH
 
     def __init__(self, spec: Tally, layout: Layout, mean_digits: int) -> None:
-        """Nothing summed."""
         super().__init__(spec, layout)
         self.mean_digits = mean_digits
 
     def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
-        """Sum and mean, and whether each fits 128 bits."""
         size = len(event_key)
         out, mean = np.zeros((size, 2), np.uint64), np.zeros((size, 2), np.uint64)
         fits, mean_fits = np.zeros(size, np.bool_), np.zeros(size, np.bool_)

@@ -66,17 +66,14 @@ class Columns:
     """Finds the columns of a tally in moving rows."""
 
     def __init__(self, spec: Tally, layout: Layout) -> None:
-        """Remember the places."""
         self.group = spec.group
         self.values = layout.values[spec.vector]
         self._code = layout.codes[spec.vector]
 
     def keys(self, columns: list[np.ndarray]) -> np.ndarray:
-        """The group number of every row."""
         return columns[self.group]
 
     def value(self, columns: list[np.ndarray], part: int = 0) -> np.ndarray:
-        """The value of every row."""
         return columns[self.values[part]]
 
     def code(self, columns: list[np.ndarray]) -> np.ndarray:
@@ -90,16 +87,13 @@ class CountTally:
     """COUNT: rows whose value is there."""
 
     def __init__(self, spec: Tally, layout: Layout) -> None:
-        """No rows yet."""
         self.at = Columns(spec, layout)
         self.counts = np.zeros(0, np.int64)
 
     def grow(self, size: int) -> None:
-        """Make room."""
         self.counts = grown(self.counts, size)
 
     def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
-        """Count."""
         out = np.zeros(len(event_key), np.int64)
         at = self.at
         passes.counts(
@@ -109,15 +103,12 @@ class CountTally:
         return {"value": out}
 
     def reset(self, keys: np.ndarray) -> None:
-        """Forget these keys."""
         self.counts[keys] = 0
 
     def dump(self, start: int, stop: int) -> dict[str, Any]:
-        """The counts."""
         return {"n": self.counts[start:stop]}
 
     def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """The counts."""
         self.counts[start:stop] = state["n"]
 
 
@@ -125,22 +116,18 @@ class DistinctTally:
     """COUNT(DISTINCT): a count per (key, value) pair, and per key how many of those are above zero."""
 
     def __init__(self, spec: Tally, layout: Layout) -> None:
-        """No rows yet."""
         assert spec.pairs is not None
         self.at, self.pairs = Columns(spec, layout), spec.pairs
         self.counts = np.zeros(0, np.int64)
         self.pair_counts = np.zeros(0, np.int64)
 
     def grow(self, size: int) -> None:
-        """Make room for keys."""
         self.counts = grown(self.counts, size)
 
     def grow_pairs(self, size: int) -> None:
-        """Make room for pairs."""
         self.pair_counts = grown(self.pair_counts, size)
 
     def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
-        """Count distinct values."""
         out = np.zeros(len(event_key), np.int64)
         at = self.at
         passes.distincts(
@@ -152,21 +139,16 @@ class DistinctTally:
         return {"value": out}
 
     def reset(self, keys: np.ndarray) -> None:
-        """Forget these keys."""
         self.counts[keys] = 0
 
     def dump(self, start: int, stop: int) -> dict[str, Any]:
-        """Distinct values per key."""
         return {"n": self.counts[start:stop]}
 
     def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """Distinct values per key."""
         self.counts[start:stop] = state["n"]
 
     def dump_pairs(self, start: int, stop: int) -> dict[str, Any]:
-        """Rows per pair."""
         return {"n": self.pair_counts[start:stop]}
 
     def load_pairs(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """Rows per pair."""
         self.pair_counts[start:stop] = state["n"]

@@ -27,7 +27,6 @@ class Changes:
 
     @staticmethod
     def of(sign: int, keys: Keys, rows: pa.RecordBatch) -> Changes:
-        """All with one sign."""
         signs = np.empty(len(keys), np.int8)
         signs.fill(sign)
         return Changes(signs, keys, rows)

@@ -126,7 +126,6 @@ def batch_of(columns: list[pa.Array], rows: int) -> pa.RecordBatch:
 
 
 def join_arrivals(parts: list[Arrivals]) -> Arrivals | None:
-    """Runs of rows as one."""
     if len(parts) < 2:
         return parts[0] if parts else None
     segment, behind = (np.concatenate([getattr(p, name) for p in parts]) for name in ("segment", "behind"))

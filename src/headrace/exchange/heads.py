@@ -47,7 +47,6 @@ class Shape:
         return pa.schema([*fields, *((f"x{i}", arrow_type(stage.inputs[i].type)) for i in self.sent(stage))])
 
     def sent(self, stage: Stage) -> list[int]:
-        """The inputs that travel."""
         return [i for i in range(len(stage.inputs)) if i not in self.times]
 
 

@@ -133,7 +133,6 @@ class Clock:
         return furthest if furthest == START_OF_TIME else furthest + (now - max(self.arrival.values()))
 
     def dump(self) -> dict[str, object]:
-        """The state, as what JSON can hold."""
         return {
             "frontier": self.frontier,
             "ended": self.ended,
@@ -143,7 +142,6 @@ class Clock:
 
     @staticmethod
     def load(disorder: Disorder, state: dict) -> Clock:
-        """The clock that was dumped."""
         clock = Clock(disorder, state["frontier"], ended=state["ended"], last=state["last"])
         for p, highest, promised, arrival, *place in state["partitions"]:
             clock.highest[p], clock.promised[p] = highest, promised
@@ -168,7 +166,6 @@ class Follower:
         return np.full(len(header.segments), START_OF_TIME, np.int64)
 
     def advance(self, header: Header) -> None:
-        """Take over where the other stage stands."""
         for other in header.follows:
             if other.source == self.source:
                 standing = other.standing
@@ -176,11 +173,9 @@ class Follower:
                 self.latest, self.last = standing.latest, standing.last
 
     def dump(self) -> dict[str, object]:
-        """The state, as what JSON can hold."""
         return {"frontier": self.frontier, "final_before": self.final_before, "latest": self.latest, "last": self.last}
 
     def load(self, state: dict) -> Follower:
-        """One with the state that was dumped."""
         return Follower(self.source, state["frontier"], state["final_before"], state["latest"], state["last"])
 
 
@@ -202,11 +197,9 @@ class Ended:
         """It stands where it stood."""
 
     def dump(self) -> dict[str, object]:
-        """There is nothing to remember."""
         return {}
 
     def load(self, state: dict) -> Ended:
-        """There was nothing to remember."""
         return self
 
 
@@ -214,7 +207,6 @@ class Clocks:
     """The clocks of all sources of a stage. Together they are as far as the one that is furthest behind."""
 
     def __init__(self, stage: Stage) -> None:
-        """At the beginning of time."""
         self.sources: list[Clock | Follower | Ended] = [_clock_of(i, source) for i, source in enumerate(stage.sources)]
         self._one = len(self.sources) == 1
 
@@ -267,16 +259,13 @@ class Clocks:
         return bounds
 
     def advance(self, header: Header) -> None:
-        """Take in a batch."""
         for number, clock in enumerate(self.sources):
             clock.advance(header if self._one else _of_source(header, number))
 
     def dump(self) -> list[dict[str, object]]:
-        """The state, as what JSON can hold."""
         return [c.dump() for c in self.sources]
 
     def load(self, state: list[dict]) -> None:
-        """What was dumped."""
         self.sources = [
             Clock.load(c.disorder, s) if isinstance(c, Clock) else c.load(s) for c, s in zip(self.sources, state, strict=True)
         ]

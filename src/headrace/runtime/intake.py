@@ -39,11 +39,9 @@ class Intake:
     """Turns arriving rows into columns of the layout, numbering their keys."""
 
     def __init__(self, stage: Stage, layout: Layout, tables: Tables) -> None:
-        """For one stage and its tables."""
         self.stage, self.layout, self.tables = stage, layout, tables
 
     def columns(self, batch: pa.RecordBatch) -> list[np.ndarray]:
-        """The columns of these rows."""
         out: list[np.ndarray] = [self._numbers(i, batch) for i in range(len(self.stage.tables))]
         for vector, code in zip(self.stage.vectors, self.layout.codes, strict=True):
             if code is not None:  # else every row counts, and that is all there is to it

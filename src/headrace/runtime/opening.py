@@ -28,7 +28,6 @@ class Opening:
     """Makes turns of batches. With UNIQUE BY it has all open rows, and turns have those that count."""
 
     def __init__(self, stage: Stage, layout: Layout, tables: Tables) -> None:
-        """No rows."""
         self.stage, self.tables, self.intake = stage, tables, Intake(stage, layout, tables)
         self._carried = list(carried(stage))
         self._names = [f"i{i}" for i in self._carried]
@@ -42,7 +41,6 @@ class Opening:
         self.counts = np.zeros(0, np.bool_)  # with UNIQUE BY: which of them count
 
     def turn(self, fresh: Arrivals | None, step: Step, times: Times) -> Turn:
-        """A batch as the step sees it."""
         if not step.keeps_open:
             gone, new = self._apart(fresh)
             return Turn(gone, new, np.ones(len(gone), np.bool_), np.ones(len(new), np.bool_), 0, times)

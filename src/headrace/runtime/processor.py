@@ -47,7 +47,6 @@ class TaskProcessor:
     def __init__(
         self, stage: Stage, store: Store, cache: ChunkCache | None = None, owner: Hashable = 0, chunk_rows: int = CHUNK_ROWS
     ) -> None:
-        """At the beginning of time."""
         self.stage, self.layout = stage, Layout.of(stage)
         self.clock, self.tables = Clocks(stage), Tables(stage, freed_tables(stage))
         self.cache = cache if cache is not None else ChunkCache()
@@ -129,6 +128,5 @@ class TaskProcessor:
         return [(query, part) for query, part in kept if len(part)]
 
     def standing(self, query: str) -> Standing:
-        """How far the results of a query are."""
         clock = self.clock
         return self.step.standing(query, Standing(clock.frontier, clock.final_before, clock.latest, clock.last))

@@ -48,7 +48,6 @@ def save(processor: TaskProcessor, pages: PageStore) -> bytes:
 
 
 def load(processor: TaskProcessor, head: bytes, pages: PageStore) -> None:
-    """Put a fresh processor into the state that was saved."""
     state = decode(head, "the head of a bucket")
     if state["fingerprint"] != fingerprint(processor.stage):
         raise StateError(

@@ -17,12 +17,10 @@ class Uniques:
     """Per number of the UNIQUE table, the time of the last final row that counted."""
 
     def __init__(self, within: int, index: int, table: KeyTable) -> None:
-        """Nothing seen."""
         self.within, self.index, self.table = within, index, table
         self.last = np.full(0, START_OF_TIME, np.int64)
 
     def grow(self) -> None:
-        """Make room for numbers."""
         more = self.table.capacity - len(self.last)
         if more > 0:
             self.last = np.concatenate((self.last, np.full(more, START_OF_TIME, np.int64)))
@@ -49,9 +47,7 @@ class Uniques:
         return gone
 
     def dump(self, start: int, stop: int) -> dict[str, Any]:
-        """A range of numbers."""
         return {"last": self.last[start:stop]}
 
     def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """A range of numbers."""
         self.last[start:stop] = state["last"]

@@ -27,15 +27,12 @@ class Striped:
     side: int
 
     def get(self, chunk: int) -> bytes | None:
-        """The bytes of a chunk."""
         return self.store.get(2 * chunk + self.side)
 
     def put(self, chunk: int, data: bytes) -> None:
-        """Keep a chunk."""
         self.store.put(2 * chunk + self.side, data)
 
     def delete(self, chunk: int) -> None:
-        """Let a chunk go."""
         self.store.delete(2 * chunk + self.side)
 
 
@@ -46,7 +43,6 @@ class FinalRows:
         self, layout: Layout, store: ChunkStore, cache: ChunkCache, owner: Hashable, chunk_rows: int, side: int,
         largest: int = LARGEST,
     ) -> None:  # fmt: skip
-        """None yet."""
         self.layout, self.words = layout, 0
         self.store = Striped(store, side)
         self.reservoir = Reservoir(self._with_keys(0), self.store, cache, owner, chunk_rows, largest)
@@ -62,7 +58,6 @@ class FinalRows:
         self.reservoir.widen(self._with_keys(words))
 
     def append(self, rows: Rows, chosen: np.ndarray) -> None:
-        """Add some of these rows."""
         if not len(chosen):
             return
         some = rows.take(chosen)
@@ -97,7 +92,6 @@ class FinalRows:
         return out
 
     def keys(self, number: np.ndarray) -> Keys:
-        """The order keys of rows by number."""
         n = len(self.layout.types)
         out: list[np.ndarray] = [np.empty(len(number), kind) for kind in (np.int64, *self.reservoir.layout.types[n:])]
         for here, run in self._far(number, np.arange(len(number))):
@@ -141,11 +135,9 @@ class FinalRows:
         return [rows.take(np.flatnonzero(~needed)).columns]
 
     def dump(self) -> dict[str, Any]:
-        """The state, as arrays."""
         return self.reservoir.dump() | {"oldest": self.oldest, "compacted": self.compacted, "words": self.words}
 
     def load(self, state: dict[str, Any]) -> None:
-        """What was dumped."""
         self.oldest, self.compacted = state.pop("oldest"), state.pop("compacted")
         self.widen(state.pop("words"))
         self.reservoir.load(state)

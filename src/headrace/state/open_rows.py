@@ -22,15 +22,12 @@ class OpenRows:
     wanted: list[np.ndarray | None]
 
     def __len__(self) -> int:
-        """How many rows."""
         return len(self.rows)
 
     def take(self, index: np.ndarray) -> OpenRows:
-        """The rows at these places."""
         return OpenRows(self.rows.take(index), take(self.carry, index), [None if w is None else w[index] for w in self.wanted])
 
     def slice(self, start: int, stop: int) -> OpenRows:
-        """Rows start..stop."""
         return OpenRows(
             self.rows.slice(start, stop),
             self.carry.slice(start, stop - start),
@@ -38,12 +35,10 @@ class OpenRows:
         )
 
     def sorted(self) -> OpenRows:
-        """In the total order."""
         order = self.rows.keys.order()
         return self if order is None else self.take(order)
 
     def append(self, other: OpenRows) -> OpenRows:
-        """These rows, then the others."""
         if len(other) == 0:
             return self
         if len(self) == 0:
@@ -68,7 +63,6 @@ def _both(a: np.ndarray | None, n: int, b: np.ndarray | None, m: int) -> np.ndar
 
 
 def dump_open(open_: OpenRows) -> dict[str, Any]:
-    """Open rows, as arrays."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, open_.carry.schema) as writer:
         writer.write_batch(open_.carry)
@@ -78,7 +72,6 @@ def dump_open(open_: OpenRows) -> dict[str, Any]:
 
 
 def load_open(state: dict[str, Any], layout: Layout, outputs: int) -> OpenRows:
-    """What was dumped."""
     with pa.ipc.open_stream(state["carry"]) as reader:
         carry = reader.read_next_batch()
     columns = [state[f"c{i}"] for i in range(len(layout.types))]

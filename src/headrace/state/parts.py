@@ -69,13 +69,10 @@ class Handle:
     store: Store
 
     def get(self, chunk: int) -> bytes | None:
-        """The bytes of a chunk."""
         return self.store.get(chunk)
 
     def put(self, chunk: int, data: bytes) -> None:
-        """Keep a chunk."""
         self.store.put(chunk, data)
 
     def delete(self, chunk: int) -> None:
-        """Let a chunk go."""
         self.store.delete(chunk)

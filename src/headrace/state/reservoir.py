@@ -36,7 +36,6 @@ class RowRange:
 
     @property
     def numbers(self) -> np.ndarray:
-        """The numbers of the rows."""
         return np.arange(self.first, self.first + len(self.ts), dtype=np.int64)
 
 
@@ -48,7 +47,6 @@ class ChunkCache:
     """
 
     def __init__(self, size: int = 256) -> None:
-        """An empty cache."""
         self.size, self.hits, self.misses = size, 0, 0
         self._chunks: OrderedDict[Hashable, tuple[np.ndarray, list[np.ndarray]]] = OrderedDict()
         self._ahead: set[Hashable] = set()  # loaded before anybody asked for them
@@ -75,7 +73,6 @@ class ChunkCache:
                 self._ahead.discard(self._chunks.popitem(last=False)[0])
 
     def forget(self, key: Hashable) -> None:
-        """Drop a chunk that is gone."""
         self._chunks.pop(key, None)
         self._ahead.discard(key)
 
@@ -143,7 +140,6 @@ class Reservoir:
         self.last_ts = np.append(self.last_ts, ts[-1])
 
     def chunk(self, index: int, *, ahead: bool = False) -> tuple[np.ndarray, list[np.ndarray]]:
-        """A decoded chunk by its place in the index."""
         chunk = self.first_chunk + index
         key = (self.owner, chunk)
         found = self.cache.find(key, ahead=ahead)
@@ -204,7 +200,6 @@ class Reservoir:
         return runs
 
     def around(self, row: int) -> RowRange:
-        """The chunk that holds this row."""
         if row >= self.open.first:
             return self.open
         index = int(self.first.searchsorted(row, side="right")) - 1
@@ -233,7 +228,6 @@ class Reservoir:
         return {**state, **{f"open_{i}": c for i, c in enumerate(self.open.columns)}}
 
     def load(self, state: dict[str, Any]) -> None:
-        """Put them back."""
         self.first, self.last_ts, self.first_chunk = state["first"], state["last_ts"], state["first_chunk"]
         self.reopen(state["open_first"], state["open_ts"], [state[f"open_{i}"] for i in range(len(self.layout.types))])
 

@@ -35,7 +35,6 @@ class KeyTable:
     """128-bit keys to dense numbers, with how many rows hold each."""
 
     def __init__(self) -> None:
-        """An empty table."""
         self.high = np.zeros(16, np.uint64)
         self.low = np.zeros(16, np.uint64)
         self.live = np.zeros(16, np.bool_)
@@ -112,13 +111,11 @@ class KeyTable:
         self.free_count = keytable.remove(keys, self.slots, self.high, self.live, self.free, self.free_count)
 
     def dump(self) -> dict[str, Any]:
-        """The state, as arrays."""
         n = self.count
         return {"high": self.high[:n], "low": self.low[:n], "live": self.live[:n].view(np.uint8), "refs": self.references[:n]}
 
     @staticmethod
     def load(state: dict[str, Any]) -> KeyTable:
-        """The table that was dumped."""
         table = KeyTable()
         n = len(state["high"])
         size = max(16, n + (n >> 2))
@@ -141,7 +138,6 @@ class ValueTable(KeyTable):
     """A key table that remembers the values, for those that have no fixed width."""
 
     def __init__(self, kind: pa.DataType) -> None:
-        """An empty table of values of this type."""
         super().__init__()
         self.values = pa.array([], kind)
         self.place = np.zeros(16, np.int64)  # number -> index in values
@@ -193,7 +189,6 @@ class ValueTable(KeyTable):
 
     @staticmethod
     def restore(state: dict[str, Any], kind: pa.DataType) -> ValueTable:
-        """The table that was dumped."""
         table = ValueTable(kind)
         table.__dict__.update(KeyTable.load(state).__dict__)
         table.place = _room(np.zeros(16, np.int64), table.capacity)
@@ -216,20 +211,16 @@ class Tables:
         self._changed = [np.zeros(1, np.bool_) for _ in stage.tables]  # per page
 
     def __len__(self) -> int:
-        """How many tables."""
         return len(self._tables)
 
     def __getitem__(self, index: int) -> KeyTable:
-        """A table by number."""
         return self._tables[index]
 
     def __iter__(self) -> Iterator[KeyTable]:
-        """All of them."""
         return iter(self._tables)
 
     @property
     def capacities(self) -> list[int]:
-        """How many numbers each has room for."""
         return [table.capacity for table in self._tables]
 
     def hold(self, columns: list[np.ndarray]) -> None:
@@ -252,7 +243,6 @@ class Tables:
         keytable.mark(numbers, PAGE_BITS, pages)
 
     def touch_all(self) -> None:
-        """Everything must be saved."""
         for i, table in enumerate(self._tables):
             self.touch_one(i, np.arange(0, table.count, PAGE, dtype=np.int32))
 

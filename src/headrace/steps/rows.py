@@ -22,7 +22,6 @@ class RowsStep:
     """Nothing is kept but what waits."""
 
     def __init__(self, parts: StepParts, program: RowsProgram) -> None:
-        """For one stage."""
         self.outputs = program.outputs
         # What may be taken back, or come twice, is not final at once.
         unsure = parts.stage.signed or parts.stage.unique is not None
@@ -54,7 +53,6 @@ class RowsStep:
         return [turn.new.rows.slice(0, turn.final).columns] if self.keeps_open else []
 
     def standing(self, query: str, now: Standing) -> Standing:
-        """As far as the input."""
         return now
 
     def grow(self) -> None:

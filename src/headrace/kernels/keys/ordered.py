@@ -14,5 +14,4 @@ def to_ordered(floats: np.ndarray) -> np.ndarray:
 
 
 def from_ordered(numbers: np.ndarray) -> np.ndarray:
-    """The doubles that `to_ordered` was given."""
     return (numbers ^ ((numbers >> 63) & _SIGN_BITS)).view(np.float64)

@@ -42,7 +42,6 @@ class Deltas(Lifetimes):
     current: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))  # per key: the number of it, -1 for none
 
     def grow(self) -> None:
-        """Make room for keys and lives."""
         Lifetimes.grow(self)
         more = self.tables[self.base].capacity
         self.first, self.nulls, self.life = grown(self.first, more), grown(self.nulls, more), grown(self.life, more)
@@ -135,7 +134,6 @@ class Deltas(Lifetimes):
         return out
 
     def load(self, table: int, start: int, stop: int, page: dict[str, Any]) -> None:
-        """Put it back."""
         Lifetimes.load(self, table, start, stop, page)
         if table == self.base:
             for i in range(len(self.columns)):

@@ -65,7 +65,6 @@ class Seen:
 
     @staticmethod
     def nothing(tallies: int, reports: int) -> Seen:
-        """Nothing was asked for."""
         none = [Looks.none() for _ in range(reports)]
         return Seen([{} for _ in range(tallies)], none, [{} for _ in range(reports)], [{} for _ in range(reports)])
 
@@ -74,7 +73,6 @@ class Evaluator:
     """The windows and tallies of one stage in one bucket."""
 
     def __init__(self, stage: WindowStage, layout: Layout, tables: Tables, reservoir: Reservoir) -> None:
-        """At the beginning of time."""
         self.stage, self.layout, self.tables, self.reservoir = stage, layout, tables, reservoir
         self.offsets = stage.program.edges
         self.edges = dict.fromkeys(self.offsets, 0)  # number of the next row to pass each edge
@@ -113,7 +111,6 @@ class Evaluator:
         self.ended: set[int] = set()  # windows that end at one time, which has passed
 
     def grow(self) -> None:
-        """Make room for the keys that have come."""
         if self._room == (capacities := self.tables.capacities):
             return
         self._room = capacities
@@ -135,7 +132,6 @@ class Evaluator:
             owner[columns[group]] = columns[partition]
 
     def keys_of(self, rows: RowRange) -> Keys:
-        """The order keys of open rows."""
         first, keys = self.places
         return keys.slice(rows.first - first, rows.first - first + len(rows.ts))
 

@@ -62,7 +62,6 @@ class FieldState:
 
     @staticmethod
     def of(layout: Layout, vector: int) -> FieldState:
-        """For a vector of numbers."""
         value = layout.values[vector][0]
         return FieldState(value, layout.codes[vector], layout.types[value])
 
@@ -115,10 +114,8 @@ class FieldState:
         self.position = at[-1] if len(at) else self.position
 
     def dump(self) -> dict[str, Any]:
-        """The state, as what JSON can hold."""
         number = float if self.kind is np.float64 else int
         return {"position": number(self.position), "tails": [[w, t, number(p)] for w, (t, p) in self.tails.items()]}
 
     def load(self, state: dict[str, Any]) -> None:
-        """What was dumped."""
         self.position, self.tails = state["position"], {w: (t, p) for w, t, p in state["tails"]}

@@ -47,7 +47,6 @@ class Lifetimes:
     owners: dict[int, np.ndarray]  # per table of pairs: the life of each pair
 
     def grow(self) -> None:
-        """Make room for keys and lives."""
         self.last = _room(self.last, self.tables[self.base].capacity, START_OF_TIME)
         self.start = _room(self.start, self.tables[self.base].capacity, START_OF_TIME)
         for name, fill in (("seen", START_OF_TIME), ("began", START_OF_TIME), ("key", -1)):
@@ -179,7 +178,6 @@ class Lifetimes:
         return {"owner": self.owners[table][start:stop]}
 
     def load(self, table: int, start: int, stop: int, page: dict[str, Any]) -> None:
-        """Put it back."""
         if table == self.base:
             self.last[start:stop], self.start[start:stop] = page["last"], page["start"]
         elif table == self.index:

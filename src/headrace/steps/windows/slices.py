@@ -60,7 +60,6 @@ class Slices:
     page = 512  # cells that are saved together
 
     def __init__(self, stage: WindowStage, spec: SharedSlices, layout: Layout, make: Callable[[Tally], TallyState]) -> None:
-        """No rows yet."""
         self.spec, self.layout, self._make = spec, layout, make
         reports = [stage.program.reports[r] for r in spec.reports]
         trigger, presence = reports[0].trigger, stage.program.tallies[reports[0].presence]
@@ -102,7 +101,6 @@ class Slices:
         self._needed = {self.group, *(c for t in self._specs for c in _columns(t, layout))}
 
     def grow(self, capacity: int) -> None:
-        """Make room for keys."""
         self.capacity = capacity
         self._keys = [(grown(words, capacity), grown(codes, capacity)) for words, codes in self._keys]
 
@@ -235,7 +233,6 @@ class Slices:
         return out | {f"code{i}": codes[start:stop] for i, (_, codes) in enumerate(self._keys)}
 
     def load_keys(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """Put them back."""
         for i, (words, codes) in enumerate(self._keys):
             words[start:stop], codes[start:stop] = state[f"word{i}"], state[f"code{i}"]
 
@@ -245,7 +242,6 @@ class Slices:
         return self.base + self.gone, self.base + self.count
 
     def dump(self, page: int) -> dict[str, Any]:
-        """The cells of one page."""
         start = max(page * self.page - self.base, self.gone)
         stop = min((page + 1) * self.page - self.base, self.count)
         out: dict[str, Any] = {"first": self.base + start, "end": self.end[start:stop], "key": self.key[start:stop]}
@@ -254,7 +250,6 @@ class Slices:
         return out
 
     def load(self, cells: tuple[int, int], pages: list[dict[str, Any]]) -> None:
-        """Put all cells back."""
         self.settled = cells[1]
         if not pages:
             self.base = cells[0]
@@ -309,7 +304,6 @@ def save_cells(slices: Slices, index: int, pages: PageStore) -> None:
 
 
 def load_cells(slices: Slices, index: int, cells: tuple[int, int], pages: PageStore) -> None:
-    """Those that were saved."""
     slices.pages = _cell_pages(slices, *cells)
     names = [f"cells {index}.{page}" for page in slices.pages]
     slices.load(cells, [decode(pages.get_page(name), name) for name in names])

@@ -41,7 +41,6 @@ class WindowsStep:
     keeps_open = True
 
     def __init__(self, parts: StepParts) -> None:
-        """At the beginning of time."""
         stage: WindowStage = parts.stage
         self.stage, self.program, self.tables = stage, stage.program, parts.tables
         self.reservoir = Reservoir(parts.layout, parts.store, parts.cache, parts.owner, parts.chunk_rows)
@@ -182,7 +181,6 @@ class WindowsStep:
     # ---- state ----------------------------------------------------------------------------------------------------
 
     def grow(self) -> None:
-        """Make room for keys."""
         self.evaluator.grow()
         for lives in self.lives:
             lives.grow()
@@ -234,12 +232,10 @@ class WindowsStep:
         self.evaluator.owners[place][start:stop] = state["of"]
 
     def save_pages(self, pages: PageStore) -> None:
-        """Cells of slices."""
         for i, slices in enumerate(self.evaluator.slices):
             save_cells(slices, i, pages)
 
     def restored(self, open_: OpenRows, pages: PageStore) -> None:
-        """Cells of slices."""
         for i, (slices, (start, stop)) in enumerate(zip(self.evaluator.slices, self._cells, strict=True)):
             load_cells(slices, i, (start, stop), pages)
 
@@ -248,7 +244,6 @@ class WindowsStep:
         adopt_windows(self, old, given)
 
     def numbers(self) -> dict[str, int]:
-        """None of its own."""
         return {}
 
 

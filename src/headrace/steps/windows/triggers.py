@@ -46,7 +46,6 @@ class Firings:
     row: np.ndarray | None = None  # where it is known: the last row that it sees
 
     def __len__(self) -> int:
-        """How many."""
         return len(self.place)
 
     def looks(self, at: np.ndarray, key: np.ndarray) -> Looks:

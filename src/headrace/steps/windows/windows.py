@@ -90,12 +90,10 @@ class Rings:
 
     @staticmethod
     def empty(window: RowsWindow, partitions: int, types: tuple[type, ...]) -> Rings:
-        """No rows."""
         none = np.zeros(0, np.int64)
         return Rings(window.rows, partitions, none, none, none, [np.zeros(0, t) for t in types])
 
     def grow(self, partitions: int) -> None:
-        """Make room for partitions."""
         self.total = grown(self.total, partitions)
         slots = len(self.total) * self.size
         more = slots - len(self.owner)
@@ -134,12 +132,10 @@ class Rings:
         return moves
 
     def dump(self, start: int, stop: int) -> dict[str, Any]:
-        """A range of partitions."""
         a, b = start * self.size, stop * self.size
         return {"total": self.total[start:stop], "rows": self.rows[a:b], **{f"r{i}": c[a:b] for i, c in enumerate(self.columns)}}
 
     def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """A range of partitions."""
         a, b = start * self.size, stop * self.size
         self.total[start:stop], self.rows[a:b] = state["total"], state["rows"]
         for i, column in enumerate(self.columns):
