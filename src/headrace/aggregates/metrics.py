@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from headrace.aggregates.lists import Lists
+from headrace.aggregates.queue import Lists
 from headrace.kernels.codes import NULL
 from headrace.kernels.keys.ordered import from_ordered
 from headrace.plan.arrow import arrow_type

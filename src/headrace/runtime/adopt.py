@@ -39,7 +39,7 @@ def adopt(new: TaskProcessor, old: TaskProcessor, names: tuple[Names, Names], co
     new.open.counts = old.open.counts
     uniques, before = new.open.uniques, old.open.uniques
     if uniques is not None and before is not None:
-        uniques.grow()
+        uniques.grow(uniques.table.capacity)
         uniques.load(0, before.table.count, before.dump(0, before.table.count))
     new.step.grow()
     new.step.adopt(old.step, new.open.rows, given)

@@ -79,7 +79,7 @@ class Opening:
     def _merge_unique(self, fresh: Arrivals | None, uniques: Uniques) -> tuple[OpenRows, OpenRows, np.ndarray, np.ndarray]:
         """The same among the rows that count. A row that comes late may count in the place of one that was there."""
         before, after, _, is_fresh = self._merge(fresh)
-        uniques.grow()
+        uniques.grow(uniques.table.capacity)
         counts = uniques.kept(after.rows.ts, after.rows.columns)
         member = after.wanted[-1]
         counts = counts if member is None else counts & member

@@ -66,7 +66,7 @@ def load(processor: TaskProcessor, head: bytes, pages: PageStore) -> None:
     heads, keyed = _parts(processor)
     processor.step.grow()
     if opening.uniques is not None:
-        opening.uniques.grow()
+        opening.uniques.grow(opening.uniques.table.capacity)
     for part in heads:
         part.load(_of(state, part.name))
     for name, table, start, stop in paged:

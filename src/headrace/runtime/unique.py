@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from headrace.kernels.keys.uniques import first_of_each
 from headrace.plan.time import START_OF_TIME
+from headrace.state.parts import KeyArrays
 
 if TYPE_CHECKING:
     from headrace.state.tables import KeyTable
 
 
-class Uniques:
+class Uniques(KeyArrays):
     """Per number of the UNIQUE table, the time of the last final row that counted."""
+
+    arrays: ClassVar[dict[str, str]] = {"last": "last"}
+    fill = START_OF_TIME
 
     def __init__(self, within: int, index: int, table: KeyTable) -> None:
         self.within, self.index, self.table = within, index, table
         self.last = np.full(0, START_OF_TIME, np.int64)
-
-    def grow(self) -> None:
-        more = self.table.capacity - len(self.last)
-        if more > 0:
-            self.last = np.concatenate((self.last, np.full(more, START_OF_TIME, np.int64)))
 
     def kept(self, ts: np.ndarray, columns: list[np.ndarray]) -> np.ndarray:
         """Which of the open rows, in order, count. Nothing is remembered."""
@@ -45,9 +44,3 @@ class Uniques:
         self.table.forget(gone)
         self.last[gone] = START_OF_TIME
         return gone
-
-    def dump(self, start: int, stop: int) -> dict[str, Any]:
-        return {"last": self.last[start:stop]}
-
-    def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        self.last[start:stop] = state["last"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.changes.keys import Keys
+from headrace.state.parts import Handle
 from headrace.state.reservoir import LARGEST, Reservoir, join
 from headrace.state.rows import Rows
 
@@ -19,23 +20,6 @@ if TYPE_CHECKING:
     from headrace.state.rows import Layout
 
 
-@dataclass(slots=True)
-class Striped:
-    """Every second chunk of a store."""
-
-    store: ChunkStore
-    side: int
-
-    def get(self, chunk: int) -> bytes | None:
-        return self.store.get(2 * chunk + self.side)
-
-    def put(self, chunk: int, data: bytes) -> None:
-        self.store.put(2 * chunk + self.side, data)
-
-    def delete(self, chunk: int) -> None:
-        self.store.delete(2 * chunk + self.side)
-
-
 class FinalRows:
     """Rows by number. Behind the columns of the layout each has its place, and as many words of its key as any has needed."""
 
@@ -44,7 +28,7 @@ class FinalRows:
         largest: int = LARGEST,
     ) -> None:  # fmt: skip
         self.layout, self.words = layout, 0
-        self.store = Striped(store, side)
+        self.store = Handle(store, 2, side)
         self.reservoir = Reservoir(self._with_keys(0), self.store, cache, owner, chunk_rows, largest)
         self.oldest = 0
         self.compacted = 0  # how many rows were left when it was last written anew

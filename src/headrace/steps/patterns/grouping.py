@@ -9,8 +9,7 @@ import numpy as np
 
 from headrace.aggregates.make import make_tally
 from headrace.aggregates.metrics import metric_column, to_arrow
-from headrace.aggregates.moves import Moves
-from headrace.aggregates.tally import DistinctTally
+from headrace.aggregates.tally import NOTHING, DistinctTally, Moves
 from headrace.kernels.codes import VALUE
 from headrace.plan.aggregates import TallyKind
 from headrace.program.aggregates import parts_read, vectors_of
@@ -55,7 +54,7 @@ class Grouping:
             state.grow(len(ends))
             if isinstance(state, DistinctTally):
                 state.grow_pairs(count)
-            n = None if tally.count is None else readings[tally.count]["value"]
+            n = NOTHING if tally.count is None else readings[tally.count]["value"]
             readings.append(state.run(moves, np.arange(len(ends), dtype=np.int32), n))
         return [metric_column(self.program.tallies, self.stage.vectors, m, readings) for m in self.program.metrics]
 

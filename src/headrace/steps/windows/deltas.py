@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.aggregates.tally import grown
 from headrace.kernels.codes import NULL
 from headrace.kernels.windows.deltas import delta_ends
 from headrace.plan.time import START_OF_TIME
 from headrace.plan.windows import DeltaWindow, SessionWindow
 from headrace.program.stage import TableRole
 from headrace.scalars.compiled import Slot, compile_expression
+from headrace.state.parts import grown
 from headrace.steps.windows.lifetimes import Lifetimes
 
 if TYPE_CHECKING:

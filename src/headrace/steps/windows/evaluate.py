@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headrace.aggregates.make import make_tally
-from headrace.aggregates.moves import Moves
-from headrace.aggregates.tally import DistinctTally, grown
+from headrace.aggregates.tally import NOTHING, DistinctTally, Moves
 from headrace.changes.keys import Keys
 from headrace.plan.time import START_OF_TIME
 from headrace.plan.windows import (
@@ -29,6 +28,7 @@ from headrace.plan.windows import (
 )
 from headrace.program.aggregates import Tally, parts_read, vectors_of
 from headrace.program.windows import Report, WindowStage
+from headrace.state.parts import grown
 from headrace.state.reservoir import Reservoir, RowRange, join
 from headrace.steps.windows.fields import FieldState, Positions
 from headrace.steps.windows.looking import find_looks
@@ -313,7 +313,7 @@ class Evaluator:
             if place not in same:
                 same[place] = self._read_at(spec, move.at(events), rows.columns[spec.group][events], seen, keep)
             part, keys, reads = same[place]
-            found.append(tally.run(part, keys, None if spec.count is None else found[spec.count]["value"], keep))
+            found.append(tally.run(part, keys, NOTHING if spec.count is None else found[spec.count]["value"], keep))
             if reads is None:
                 seen.events.append(found[-1])
                 continue

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.aggregates.moves import Moves
+from headrace.aggregates.tally import Moves
 
 if TYPE_CHECKING:
     from headrace.state.reservoir import RowRange

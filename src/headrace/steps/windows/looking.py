@@ -16,7 +16,7 @@ from headrace.steps.windows.triggers import Pass, came_then, fired, until
 from headrace.steps.windows.windows import until_moves
 
 if TYPE_CHECKING:
-    from headrace.aggregates.moves import Moves
+    from headrace.aggregates.tally import Moves
     from headrace.program.windows import Report
     from headrace.state.reservoir import RowRange
     from headrace.steps.windows.evaluate import Asks, Evaluator

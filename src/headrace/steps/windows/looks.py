@@ -13,8 +13,7 @@ from headrace.kernels.windows import reports
 from headrace.plan.windows import RangeWindow
 
 if TYPE_CHECKING:
-    from headrace.aggregates.moves import Moves
-    from headrace.aggregates.tally import CountTally
+    from headrace.aggregates.tally import CountTally, Moves
     from headrace.plan.windows import EveryTime
     from headrace.state.reservoir import RowRange
 

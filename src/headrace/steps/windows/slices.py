@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.aggregates.moves import Moves
-from headrace.aggregates.tally import Columns, grown
+from headrace.aggregates.tally import NO_EVENTS, Columns, Moves, TallyState
 from headrace.kernels.codes import ABSENT, NULL
 from headrace.kernels.windows import slices as kernel
 from headrace.plan.aggregates import Laws, TallyKind
 from headrace.plan.time import START_OF_TIME
 from headrace.plan.windows import EveryTime, RangeWindow
 from headrace.state.codec import decode, encode
+from headrace.state.parts import grown
 from headrace.steps.windows.looks import Looks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headrace.aggregates.tally import Reading, TallyState
+    from headrace.aggregates.tally import Reading
     from headrace.program.aggregates import Tally
     from headrace.program.windows import SharedSlices, WindowStage
     from headrace.state.parts import PageStore
@@ -33,25 +33,8 @@ if TYPE_CHECKING:
     from headrace.steps.windows.looks import Ask
 
 
-class Sliced:
-    """The place of a tally that slices keep: it has no state of its own."""
-
-    def grow(self, size: int) -> None:
-        """Nothing to make room for."""
-
-    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None, keep: bool = True) -> Reading:
-        """Nobody asks it."""
-        raise AssertionError("slices are read together")
-
-    def reset(self, keys: np.ndarray) -> None:
-        """Nothing to forget."""
-
-    def dump(self, start: int, stop: int) -> dict[str, Any]:
-        """Nothing."""
-        return {}
-
-    def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """Nothing."""
+class Sliced(TallyState):
+    """The place of a tally that slices keep and read together: it has no state of its own."""
 
 
 class Slices:
@@ -128,10 +111,9 @@ class Slices:
         self.count += new
         entered = list(columns)
         entered[self.group] = cell
-        none = np.empty(0, np.int64)
-        moves = Moves(entered, numbers, none, self.layout.empty(), none, none)
+        moves = Moves.entering(entered, numbers)
         for tally in self.tallies:
-            tally.run(moves, np.empty(0, np.int32), none)
+            tally.run(moves, NO_EVENTS)
         return moves
 
     def _know(self, rows: RowRange) -> None:
@@ -154,7 +136,7 @@ class Slices:
     def take_back(self, moves: Moves, count: int) -> None:
         """Rows leave the cells that they have just entered; there were `count` cells before."""
         for tally in self.tallies:
-            tally.run(moves.reversed(), np.empty(0, np.int32), None)
+            tally.run(moves.reversed(), NO_EVENTS)
         self.count = count
 
     def forget(self, frontier: int) -> None:

@@ -26,8 +26,7 @@ from headrace.plan.windows import (
 from headrace.steps.windows.looks import Looks
 
 if TYPE_CHECKING:
-    from headrace.aggregates.moves import Moves
-    from headrace.aggregates.tally import CountTally
+    from headrace.aggregates.tally import CountTally, Moves
     from headrace.program.windows import Report, WindowStage
     from headrace.state.reservoir import RowRange
     from headrace.steps.windows.fields import Positions

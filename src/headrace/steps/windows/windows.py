@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.aggregates.moves import Moves
-from headrace.aggregates.tally import grown
+from headrace.aggregates.tally import Moves
 from headrace.kernels.windows import rings
 from headrace.plan.windows import RangeWindow, RowsWindow, SpanWindow, UnboundedWindow, UntilWindow
+from headrace.state.parts import grown
 
 if TYPE_CHECKING:
     from headrace.state.reservoir import RowRange
