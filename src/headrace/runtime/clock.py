@@ -5,7 +5,8 @@ Every bucket gets the same headers in the same batch, so every bucket computes t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -175,39 +176,15 @@ class Follower:
     def dump(self) -> dict[str, object]:
         return {"frontier": self.frontier, "final_before": self.final_before, "latest": self.latest, "last": self.last}
 
-    def load(self, state: dict) -> Follower:
-        return Follower(self.source, state["frontier"], state["final_before"], state["latest"], state["last"])
-
-
-@dataclass(slots=True)
-class Ended:
-    """The clock of a table, which was complete before anything began."""
-
-    frontier: int = END_OF_TIME
-    final_before: int = END_OF_TIME
-    latest: int = END_OF_TIME
-    last: int = START_OF_TIME
-    furthest: int = START_OF_TIME
-
-    def thresholds(self, header: Header) -> np.ndarray:
-        """Nothing of it is late."""
-        return np.full(len(header.segments), START_OF_TIME, np.int64)
-
-    def advance(self, header: Header) -> None:
-        """It stands where it stood."""
-
-    def dump(self) -> dict[str, object]:
-        return {}
-
-    def load(self, state: dict) -> Ended:
-        return self
+    def load(self, state: dict[str, Any]) -> Follower:
+        return replace(self, **state)
 
 
 class Clocks:
     """The clocks of all sources of a stage. Together they are as far as the one that is furthest behind."""
 
     def __init__(self, stage: Stage) -> None:
-        self.sources: list[Clock | Follower | Ended] = [_clock_of(i, source) for i, source in enumerate(stage.sources)]
+        self.sources: list[Clock | Follower] = [_clock_of(i, source) for i, source in enumerate(stage.sources)]
         self._one = len(self.sources) == 1
 
     @property
@@ -271,10 +248,12 @@ class Clocks:
         ]
 
 
-def _clock_of(number: int, source: Source) -> Clock | Follower | Ended:
+def _clock_of(number: int, source: Source) -> Clock | Follower:
     if source.follows:
         return Follower(number)
-    return Ended() if source.disorder.static else Clock(source.disorder)
+    if source.disorder.static:  # a table was complete before anything began
+        return Follower(number, END_OF_TIME, END_OF_TIME, END_OF_TIME)
+    return Clock(source.disorder)
 
 
 def _of_source(header: Header, number: int) -> Header:

@@ -118,4 +118,4 @@ def _load_table(processor: TaskProcessor, table: int, count: int, state: State, 
         k: np.concatenate([p[f"keys.{k}"][: count - i * PAGE] for i, p in enumerate(parts)])
         for k in ("high", "low", "live", "refs")
     }
-    processor.tables.restore(table, {**_of(state, f"values{table}"), **keys})
+    processor.tables[table].load({**_of(state, f"values{table}"), **keys})

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace.steps.shown import carried, show, wanted
+from headrace.steps.step import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,11 +15,10 @@ if TYPE_CHECKING:
     from headrace.program.outputs import Output
     from headrace.program.rows import RowsProgram
     from headrace.state.open_rows import OpenRows
-    from headrace.state.parts import HeadPart, KeyPart, PageStore
-    from headrace.steps.step import Given, Results, Standing, StepParts, Times, Turn
+    from headrace.steps.step import Results, StepParts, Times, Turn
 
 
-class RowsStep:
+class RowsStep(Step):
     """Nothing is kept but what waits."""
 
     def __init__(self, parts: StepParts, program: RowsProgram) -> None:
@@ -26,7 +26,6 @@ class RowsStep:
         # What may be taken back, or come twice, is not final at once.
         unsure = parts.stage.signed or parts.stage.unique is not None
         self._waits = [o.emit.ordered or (unsure and not o.emit.early) for o in self.outputs]
-        self.may_wait = False
         self.keeps_open = any(self._waits) or parts.stage.unique is not None
         self._carried = carried(parts.stage)
 
@@ -49,28 +48,4 @@ class RowsStep:
         return show(output, rows, wanted(rows.wanted[index], which), self._carried, [], sign)
 
     def settle(self, turn: Turn) -> Iterable[list[np.ndarray]]:
-        """Nothing is kept."""
         return [turn.new.rows.slice(0, turn.final).columns] if self.keeps_open else []
-
-    def standing(self, query: str, now: Standing) -> Standing:
-        return now
-
-    def grow(self) -> None:
-        """Nothing is kept."""
-
-    def parts(self) -> Iterable[HeadPart | KeyPart]:
-        """None."""
-        return ()
-
-    def save_pages(self, pages: PageStore) -> None:
-        """None."""
-
-    def restored(self, open_: OpenRows, pages: PageStore) -> None:
-        """Nothing follows."""
-
-    def adopt(self, old: Any, open_: OpenRows, given: Given) -> None:
-        """Nothing was kept."""
-
-    def numbers(self) -> dict[str, int]:
-        """None."""
-        return {}

@@ -102,10 +102,10 @@ class Given:
 
 
 class Step(Protocol):
-    """What every kind can do."""
+    """What every kind can do. Where nothing else is said, a step keeps nothing and counts nothing."""
 
     keeps_open: bool  # whether open rows are kept for it; else a turn has only what comes and what is taken back
-    may_wait: bool  # whether nothing it says hangs on the frontier: it may be told later how far that has come
+    may_wait: bool = False  # whether nothing it says hangs on the frontier: it may be told later how far that has come
 
     def final_before(self, times: Times) -> int:
         """Rows before this time are final, as far as this step is concerned."""
@@ -118,21 +118,28 @@ class Step(Protocol):
 
     def standing(self, query: str, now: Standing) -> Standing:
         """How far the results of a query are, where the input is so far."""
+        return now
 
     def grow(self) -> None:
         """Make room for the keys that have come, or were loaded."""
+        return
 
     def parts(self) -> Iterable[HeadPart | KeyPart]:
         """All that it keeps."""
+        return ()
 
     def save_pages(self, pages: PageStore) -> None:
         """Write what changed of that which it pages itself."""
+        return
 
     def restored(self, open_: OpenRows, pages: PageStore) -> None:
         """All parts are loaded, and these are the open rows: read again what it pages itself, and what follows from both."""
+        return
 
     def adopt(self, old: Any, open_: OpenRows, given: Given) -> None:
         """Instead of being restored: take over what a step of a changed script kept. Tables and open rows are there."""
+        return
 
     def numbers(self) -> dict[str, int]:
         """What it counts for progress, by name."""
+        return {}

@@ -134,6 +134,6 @@ def _carry_owners(new: WindowsStep, of: Evaluator, given: Given) -> None:
     for (group, partition), owner in new.evaluator.owners.items():
         known = before.get((given.new.tables[group], given.new.tables[partition]))
         if known is not None:
-            owner[: len(known)] = known[: len(owner)]
+            owner.of[: len(known.of)] = known.of[: len(owner.of)]
     for run in new.reservoir.between(new.reservoir.oldest, new.reservoir.count) if new.evaluator.owners else ():
         new.evaluator.own(run.columns)

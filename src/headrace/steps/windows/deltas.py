@@ -45,8 +45,7 @@ class Deltas(Lifetimes):
         Lifetimes.grow(self)
         more = self.tables[self.base].capacity
         self.first, self.nulls, self.life = grown(self.first, more), grown(self.nulls, more), grown(self.life, more)
-        if len(self.current) < more:
-            self.current = np.concatenate((self.current, np.full(more - len(self.current), -1, np.int64)))
+        self.current = grown(self.current, more, -1)
 
     def _words(self, columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         assert self.layout is not None

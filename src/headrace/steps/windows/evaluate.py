@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -27,8 +27,8 @@ from headrace.plan.windows import (
     UntilWindow,
 )
 from headrace.program.aggregates import Tally, parts_read, vectors_of
-from headrace.program.windows import Report, WindowStage
-from headrace.state.parts import grown
+from headrace.program.windows import WindowStage
+from headrace.state.parts import KeyArrays, grown
 from headrace.state.reservoir import Reservoir, RowRange, join
 from headrace.steps.windows.fields import FieldState, Positions
 from headrace.steps.windows.looking import find_looks
@@ -69,6 +69,15 @@ class Seen:
         return Seen([{} for _ in range(tallies)], none, [{} for _ in range(reports)], [{} for _ in range(reports)])
 
 
+class Owner(KeyArrays):
+    """In which partition each group is."""
+
+    arrays: ClassVar[dict[str, str]] = {"of": "of"}
+
+    def __init__(self) -> None:
+        self.of = np.zeros(0, np.int32)
+
+
 class Evaluator:
     """The windows and tallies of one stage in one bucket."""
 
@@ -105,7 +114,11 @@ class Evaluator:
         self.numbered = 0  # rows that have become final, where no reservoir counts them
         vectors = {w.field for w in stage.program.windows} | {r.field for r in stage.program.reports}
         self.fields = {v: FieldState.of(layout, v) for v in vectors if v is not None}
-        self.owners = {_owner(stage, r): np.zeros(0, np.int32) for r in stage.program.reports if r.partition is not None}
+        self.owners = {
+            (stage.program.tallies[r.presence].group, r.partition): Owner()
+            for r in stage.program.reports
+            if r.partition is not None
+        }
         self.places = (0, Keys.none())  # where looks need them: the number of the first open row, and the keys of all
         self.lives: dict[int, Lifetimes] = {}  # by their table
         self.ended: set[int] = set()  # windows that end at one time, which has passed
@@ -123,13 +136,13 @@ class Evaluator:
             slices.grow(self.tables[slices.group].capacity)
         for ring in self.rings.values():
             ring.grow(self.tables[ring.partitions].capacity)
-        for (group, partition), owner in self.owners.items():
-            self.owners[group, partition] = grown(owner, self.tables[group].capacity)
+        for (group, _), owner in self.owners.items():
+            owner.grow(self.tables[group].capacity)
 
     def own(self, columns: list[np.ndarray]) -> None:
         """Remember in which partition each group of these rows is."""
         for (group, partition), owner in self.owners.items():
-            owner[columns[group]] = columns[partition]
+            owner.of[columns[group]] = columns[partition]
 
     def keys_of(self, rows: RowRange) -> Keys:
         first, keys = self.places
@@ -348,11 +361,6 @@ class Evaluator:
             self.reservoir.load_ahead(row)
 
 
-def _owner(stage: WindowStage, report: Report) -> tuple[int, int]:
-    assert report.partition is not None
-    return stage.program.tallies[report.presence].group, report.partition
-
-
 def _readers(stage: WindowStage) -> dict[tuple[int, int], list[int]]:
     """For every window and group, the reports that read tallies of it one by one."""
     out: dict[tuple[int, int], list[int]] = {}
@@ -371,7 +379,6 @@ def _at(reading: Reading, part: np.ndarray) -> Reading:
 
 
 def freed_tables(stage: WindowStage) -> frozenset[int]:
-    """The tables whose numbers mean nothing once no row holds them: all that is kept for them is of windows in time."""
     return frozenset(i for i in range(len(stage.tables)) if _lets_go(stage, i))
 
 

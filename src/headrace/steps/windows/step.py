@@ -15,6 +15,7 @@ from headrace.state.parts import HeadPart, KeyPart
 from headrace.state.reservoir import Reservoir, RowRange
 from headrace.steps.reached import Reached, reached
 from headrace.steps.shown import carried, show, wanted
+from headrace.steps.step import Step
 from headrace.steps.windows import corrections
 from headrace.steps.windows.adopt import adopt_windows
 from headrace.steps.windows.deltas import lives_of
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 NOTHING = MetricColumn(np.empty(0, np.int64), np.empty(0, np.bool_))
 
 
-class WindowsStep:
+class WindowsStep(Step):
     """The windows of one stage in one bucket."""
 
     keeps_open = True
@@ -196,9 +197,8 @@ class WindowsStep:
                 yield KeyPart(f"pairs{i}", tally.pairs, tally.dump_pairs, tally.load_pairs)
         for i, slices in enumerate(evaluator.slices):
             yield KeyPart(f"slices{i}", slices.group, slices.dump_keys, slices.load_keys)
-        for group, partition in evaluator.owners:
-            place = (group, partition)
-            yield KeyPart(f"owner{partition}", group, partial(self._dump_owner, place), partial(self._load_owner, place))
+        for (group, partition), owner in evaluator.owners.items():
+            yield KeyPart(f"owner{partition}", group, owner.dump, owner.load)
         for i, ring in evaluator.rings.items():
             yield KeyPart(f"ring{i}", ring.partitions, ring.dump, ring.load)
         for lives in self.lives:
@@ -225,12 +225,6 @@ class WindowsStep:
             evaluator.fields[vector].load(field)
         self._cells: list[Any] = state["cells"]
 
-    def _dump_owner(self, place: tuple[int, int], start: int, stop: int) -> State:
-        return {"of": self.evaluator.owners[place][start:stop]}
-
-    def _load_owner(self, place: tuple[int, int], start: int, stop: int, state: State) -> None:
-        self.evaluator.owners[place][start:stop] = state["of"]
-
     def save_pages(self, pages: PageStore) -> None:
         for i, slices in enumerate(self.evaluator.slices):
             save_cells(slices, i, pages)
@@ -242,9 +236,6 @@ class WindowsStep:
     def adopt(self, old: Any, open_: OpenRows, given: Given) -> None:
         """Rows are carried over, and what can be made of them is."""
         adopt_windows(self, old, given)
-
-    def numbers(self) -> dict[str, int]:
-        return {}
 
 
 def _union(parts: list[np.ndarray]) -> np.ndarray:
