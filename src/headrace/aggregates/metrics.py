@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from headrace.aggregates.queue import Lists
 from headrace.kernels.codes import NULL
-from headrace.kernels.keys.ordered import from_ordered
+from headrace.kernels.keys.order import from_ordered
 from headrace.plan.arrow import arrow_type
 from headrace.plan.types import decimal_parts
 from headrace.program.aggregates import vectors_of

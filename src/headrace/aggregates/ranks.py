@@ -8,7 +8,7 @@ import numpy as np
 
 from headrace.aggregates.tally import NO_EVENTS, NOTHING, Columns, Moves, Reading, TallyState, reserve
 from headrace.kernels.codes import NULL, VALUE
-from headrace.kernels.keys.ordered import from_ordered, to_ordered
+from headrace.kernels.keys.order import from_ordered, to_ordered
 from headrace.kernels.windows import ranks
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from headrace.kernels.codes import ABSENT, NULL, mark_odd
 from headrace.kernels.keys.hashing import as_words, hash_columns
-from headrace.kernels.keys.ordered import to_ordered
+from headrace.kernels.keys.order import to_ordered
 from headrace.program.stage import Stage, TableRole, Vector, VectorKind
 from headrace.state.tables import Tables, ValueTable
 

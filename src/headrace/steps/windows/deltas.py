@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.kernels.codes import NULL
-from headrace.kernels.windows.deltas import delta_ends
+from headrace.kernels.windows.lives import delta_ends
 from headrace.plan.time import START_OF_TIME
 from headrace.plan.windows import DeltaWindow, SessionWindow
 from headrace.program.stage import TableRole

@@ -162,7 +162,7 @@ class Evaluator:
         """
         if not (final or asks or drain is None or drain > self.moved_to):
             return self.nothing
-        rows = RowRange(open_.first, open_.ts[:final], [c[:final] for c in open_.columns])
+        rows = open_.cut(0, final)
         # At the end of the input a row beyond AHEAD may be final that lies after the time the clock had.
         bound = drain if not final else int(rows.ts[-1]) if drain is None else max(drain, int(rows.ts[-1]))
         edges = {} if bound is None else self._read_edges(open_, bound)
@@ -184,7 +184,7 @@ class Evaluator:
                 self.tables.touch(move.leave)
         self.tables.touch(rows.columns)
         for offset, edge in edges.items():
-            self.edges[offset] = edge.first + len(edge.ts)
+            self.edges[offset] = edge.stop
             self.tables.touch(edge.columns)
         seen.left = edges.get(self.offsets[-1]) if self.offsets else self._left_field(moves)
         return seen
@@ -202,12 +202,12 @@ class Evaluator:
         stop, upto = self._asked(asks) if asks else (START_OF_TIME, 0)
         if len(events) == 0 and stop == START_OF_TIME and upto == 0:
             return self.nothing
-        first, ts = open_.first + start, open_.ts[start:]
+        ts = open_.ts[start:]
         last = int(ts.searchsorted(stop)) if stop > START_OF_TIME else 0
-        last = max(last, int(events[-1]) + 1 if len(events) else 0, upto - first)
+        last = max(last, int(events[-1]) + 1 if len(events) else 0, upto - open_.first - start)
         if self._peers and last:
             last = int(ts.searchsorted(ts[last - 1], side="right"))
-        rows = RowRange(first, ts[:last], [c[start : start + last] for c in open_.columns])
+        rows = open_.cut(start, start + last)
         edges = self._read_edges(open_, max(stop, int(rows.ts[-1]) if last else START_OF_TIME))
         moves = self._moves(open_, rows, edges, events, keep=False)
         seen = self._seen(open_, rows, edges, asks, moves)
@@ -263,18 +263,16 @@ class Evaluator:
     def until(self, row: int, bound: int, open_: RowRange) -> RowRange:
         """Rows from number `row` on, of the reservoir and then of the open rows, as long as their time is at most `bound`."""
         runs = self.reservoir.until(row, bound) if row < self.reservoir.count else []
-        at = runs[-1].first + len(runs[-1].ts) if runs else row
-        start = at - open_.first
+        start = (runs[-1].stop if runs else row) - open_.first
         if start >= 0 and (stop := int(open_.ts.searchsorted(bound, side="right"))) > start:
-            runs.append(RowRange(at, open_.ts[start:stop], [c[start:stop] for c in open_.columns]))
+            runs.append(open_.cut(start, stop))
         return join(runs, row, self.layout)
 
     def _between(self, row: int, stop: int, open_: RowRange) -> RowRange:
         runs = self.reservoir.between(row, stop)
         at = max(row, open_.first)
         if stop > at:
-            a, b = at - open_.first, stop - open_.first
-            runs.append(RowRange(at, open_.ts[a:b], [c[a:b] for c in open_.columns]))
+            runs.append(open_.cut(at - open_.first, stop - open_.first))
         return join(runs, row, self.layout)
 
     def _moves(
@@ -290,7 +288,7 @@ class Evaluator:
                 case RowsWindow() if i in self.rings:
                     out.append(self.rings[i].moves(rows, commit=keep))
                 case RowsWindow(rows=size):
-                    stop = rows.first + len(rows.ts) - size
+                    stop = rows.stop - size
                     out.append(rows_moves(rows, self._between(max(0, rows.first - size), max(0, stop), open_), size))
                 case UnboundedWindow() as window:
                     out.append(unbounded_moves(window, rows))

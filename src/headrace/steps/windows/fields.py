@@ -84,7 +84,7 @@ class FieldState:
         now = at[-1] if len(at) else self.position
         bound = (now if on_to is None else max(now, on_to)) - size if now > NOWHERE else NOWHERE
         tail, before = self.tails.get(window, (0, NOWHERE))
-        stop, row = rows.first + len(rows.ts), tail
+        stop, row = rows.stop, tail
         runs, where = [], [at[:0]]
         while row < stop:
             run = read(row, min(stop, row + STEP))

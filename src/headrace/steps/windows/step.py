@@ -10,13 +10,14 @@ import numpy as np
 
 from headrace.aggregates.metrics import MetricColumn, metric_column, to_arrow
 from headrace.aggregates.tally import DistinctTally
+from headrace.changes.algebra import diff
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
+from headrace.plan.windows import RowsWindow
 from headrace.state.parts import HeadPart, KeyPart
 from headrace.state.reservoir import Reservoir, RowRange
 from headrace.steps.reached import Reached, reached
 from headrace.steps.shown import carried, show, wanted
 from headrace.steps.step import Step
-from headrace.steps.windows import corrections
 from headrace.steps.windows.adopt import adopt_windows
 from headrace.steps.windows.deltas import lives_of
 from headrace.steps.windows.evaluate import Evaluator
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from headrace.program.windows import WindowStage
     from headrace.state.open_rows import OpenRows
     from headrace.state.parts import PageStore, State
+    from headrace.state.rows import Rows
     from headrace.steps.step import Given, Results, Standing, StepParts, Times, Turn
     from headrace.steps.windows.evaluate import Asks, Seen
 
@@ -50,7 +52,7 @@ class WindowsStep(Step):
         self.evaluator.lives = {lives.index: lives for lives in self.lives}
         self._carried = carried(stage)
         self._by_instant, self._peers = self.program.by_instant, self.program.has_peers
-        self._spread = [corrections.tables(stage, o) for o in self.program.outputs]
+        self._spread = [_spread_by(stage, o) for o in self.program.outputs]
         self._some_final = any(not o.emit.early for o in self.program.outputs)
         self.may_wait = not (self._some_final or self.program.reports or self.lives)
         self._moved = False  # whether the state has, in this turn
@@ -137,7 +139,7 @@ class WindowsStep(Step):
         if len(plan.old) == 0:  # most often: nothing that was said can have changed
             return self._show(output, new, plan.new, now, 1)
         was = self._metrics(output, *before, plan.old)
-        take_back, say = corrections.differences(old.rows, new.rows, plan, was, now, turn.removed)
+        take_back, say = _differences(old.rows, new.rows, plan, was, now, turn.removed)
         gone = self._show(output, old, plan.old[take_back], [m.take(take_back) for m in was], -1)
         return gone + self._show(output, new, plan.new[say], [m.take(say) for m in now], 1)
 
@@ -236,6 +238,33 @@ class WindowsStep(Step):
     def adopt(self, old: Any, open_: OpenRows, given: Given) -> None:
         """Rows are carried over, and what can be made of them is."""
         adopt_windows(self, old, given)
+
+
+def _spread_by(stage: WindowStage, output: Output) -> set[int] | None:
+    """The tables by whose keys a change spreads; None: it spreads to every row after it."""
+    found: set[int] = set()
+    for metric in output.metrics:
+        tally = stage.program.tallies[metric.tally]
+        program = stage.program.windows[tally.window]
+        if isinstance(program.window, RowsWindow) and program.partitions != tally.group:
+            return None
+        base = stage.tables[tally.group].base
+        found.add(tally.group if base is None else base)  # a late row may give other lives to all rows of its key
+    return found
+
+
+def _differences(
+    old: Rows, new: Rows, rows: Reached, was: list[MetricColumn], now: list[MetricColumn], removed: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Places in `rows.old` to take back, and in `rows.new` to say. What was `removed` has changed if it came back."""
+
+    def differs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        changed = removed[rows.old[a]]
+        for one, other in zip(was, now, strict=True):
+            changed |= one.take(a).differs(other.take(b))
+        return changed
+
+    return diff(*old.keys.take(rows.old).beside(new.keys.take(rows.new)), differs)
 
 
 def _union(parts: list[np.ndarray]) -> np.ndarray:
