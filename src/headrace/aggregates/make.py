@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.aggregates.lists import ListTally
-from headrace.aggregates.queue import QueueTally
+from headrace.aggregates.queue import ListTally, QueueTally
 from headrace.aggregates.ranks import RanksTally
 from headrace.aggregates.sums import DecimalSumTally, DoubleSumTally, IntegerSumTally, MomentsTally
 from headrace.aggregates.tally import CountTally, DistinctTally

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from headrace.aggregates.lists import Lists
+from headrace.aggregates.queue import Lists
 from headrace.kernels.codes import NULL
-from headrace.kernels.keys.ordered import from_ordered
+from headrace.kernels.keys.order import from_ordered
 from headrace.plan.arrow import arrow_type
 from headrace.plan.types import decimal_parts
 from headrace.program.aggregates import vectors_of
@@ -39,11 +39,9 @@ class MetricColumn:
         return (self.valid != other.valid) | (self.valid & ~same)
 
     def take(self, index: np.ndarray) -> MetricColumn:
-        """The values at these places."""
         return MetricColumn(self.words[index], self.valid[index])
 
     def append(self, other: MetricColumn) -> MetricColumn:
-        """These values, then the others."""
         if len(self.valid) == 0 or len(other.valid) == 0:
             return other if len(self.valid) == 0 else self
         if isinstance(self.words, Lists):

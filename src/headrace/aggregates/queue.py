@@ -1,17 +1,16 @@
-"""A queue of candidate rows per key, where the result is one of them: the least, the greatest, the oldest, the newest."""
+"""A queue of candidate rows per key, where the result is one of them: the least, the greatest, the oldest, the newest; or all."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from headrace.aggregates.tally import Columns, Reading, reserve
+from headrace.aggregates.tally import NOTHING, Columns, Moves, Reading, TallyState, reserve
 from headrace.kernels.windows import queues
 
 if TYPE_CHECKING:
-    from headrace.aggregates.moves import Moves
     from headrace.program.aggregates import Tally
     from headrace.state.rows import Layout
     from headrace.state.tables import ValueTable
@@ -23,14 +22,51 @@ MODES = {
     "newest": queues.NEWEST,
     "every": queues.EVERY,
 }
-NO_RANKS = np.empty(0, np.int64)
 
 
-class QueueTally:
+@dataclass(slots=True, eq=False)
+class Lists:
+    """A list of words for each of some events, one behind the other; can be cut and compared as an array of them."""
+
+    words: np.ndarray
+    ends: np.ndarray
+
+    ndim = 1
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        return np.diff(self.ends, prepend=0)
+
+    def __getitem__(self, chosen: np.ndarray | slice) -> Lists:
+        sizes, starts = self.sizes[chosen], (self.ends - self.sizes)[chosen]
+        ends = np.cumsum(sizes)
+        return Lists(self.words[np.arange(len(ends) and ends[-1]) + np.repeat(starts - ends + sizes, sizes)], ends)
+
+    def __eq__(self, other: object) -> np.ndarray:  # type: ignore[override]
+        """Which of them are the same, word for word."""
+        assert isinstance(other, Lists)
+        same = self.sizes == other.sizes
+        here = np.flatnonzero(same)
+        one, two = self[here], other[here]
+        differs = np.concatenate(([0], np.cumsum(one.words != two.words)))
+        same[here] = differs[one.ends] == differs[one.ends - one.sizes]
+        return same
+
+    def append(self, other: Lists) -> Lists:
+        begin = len(self.words)
+        return Lists(np.concatenate((self.words, other.words)), np.concatenate((self.ends, other.ends + begin)))
+
+
+class QueueTally(TallyState):
     """Queues in one pool. Values with a table of their own compare by their rank in it."""
 
+    arrays: ClassVar[dict[str, str]] = {"head": "head", "tail": "tail"}
+    fill = int(queues.NIL)
+
     def __init__(self, spec: Tally, layout: Layout, values: ValueTable | None) -> None:
-        """No candidates."""
         self.at, self.mode, self.values = Columns(spec, layout), MODES[spec.mode], values
         self.shown = None if spec.shown is None else Columns(replace(spec, vector=spec.shown), layout)
         self.head = np.zeros(0, np.int32)
@@ -41,18 +77,10 @@ class QueueTally:
         self.links = np.zeros((0, 2), np.int32)
         self.free = np.zeros(1, np.int64)  # how many are in use, then the stack of nodes
 
-    def grow(self, size: int) -> None:
-        """Make room for keys."""
-        more = size - len(self.head)
-        if more > 0:
-            none = np.full(more, queues.NIL, np.int32)
-            self.head, self.tail = np.concatenate((self.head, none)), np.concatenate((self.tail, none))
-
     def _reserve(self, count: int) -> None:
         reserve(self, ("nodes", "held", "codes", "links"), count)
 
-    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
-        """The front of the queue at every event."""
+    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray = NOTHING, keep: bool = True) -> Reading:
         words, _, code = self._read(moves, event_key, keep)
         return {"value": words, "code": code}
 
@@ -71,19 +99,18 @@ class QueueTally:
     def _moving(self, moves: Moves, event_key: np.ndarray) -> tuple[Any, ...]:
         """What kernels take: the moves, and the queues with room for them."""
         self._reserve(len(moves.enter_row))
-        ranks = self.values.ranks() if self.values is not None and self.mode in (queues.LEAST, queues.GREATEST) else NO_RANKS
+        ranks = self.values.ranks() if self.values is not None and self.mode in (queues.LEAST, queues.GREATEST) else NOTHING
         at, shown = self.at, self.shown or self.at
         words = [c.value(moves.enter).astype(np.int64, copy=False) for c in (at, shown)]
         values = words[0].reshape(-1, 1) if self.shown is None else np.stack(words, axis=1)
         return (
-            event_key, moves.enter_end, moves.leave_end, at.keys(moves.enter), moves.enter_row,
-            values, at.code(moves.enter), shown.code(moves.enter),
+            event_key, moves.enter_end, moves.leave_end, at.keys(moves.enter), moves.enter_row, values,
+            at.code(moves.enter), shown.code(moves.enter),
             at.keys(moves.leave), moves.leave_row, self.mode, ranks,
             self.head, self.tail, self.nodes, self.held, self.codes, self.links, self.free,
         )  # fmt: skip
 
     def reset(self, keys: np.ndarray) -> None:
-        """Forget these keys."""
         queues.clear(keys, self.head, self.tail, self.links, self.free)
 
     def _copy(self, keys: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -99,11 +126,17 @@ class QueueTally:
         )
 
     def dump(self, start: int, stop: int) -> dict[str, Any]:
-        """The queues of a range of keys."""
         _, sizes, rows, held, kinds = self._copy(np.arange(start, stop, dtype=np.int32))
         return {"sizes": sizes, "rows": rows, "held": held.reshape(-1), "kinds": kinds}
 
     def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """The queues of a range of keys."""
         held = state["held"].reshape(-1, self.held.shape[1])
         self._put(np.arange(start, stop, dtype=np.int32), state["sizes"], state["rows"], held, state["kinds"])
+
+
+class ListTally(QueueTally):
+    """Queues of every value that is not NULL."""
+
+    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray = NOTHING, keep: bool = True) -> Reading:
+        words, ends, _ = self._read(moves, event_key, keep, whole=True)
+        return {"value": Lists(words, ends)}

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from headrace.aggregates.tally import Columns, Reading, reserve
+from headrace.aggregates.tally import NO_EVENTS, NOTHING, Columns, Moves, Reading, TallyState, reserve
 from headrace.kernels.codes import NULL, VALUE
-from headrace.kernels.keys.ordered import from_ordered, to_ordered
+from headrace.kernels.keys.order import from_ordered, to_ordered
 from headrace.kernels.windows import ranks
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from headrace.aggregates.moves import Moves
     from headrace.program.aggregates import Tally
     from headrace.state.rows import Layout
     from headrace.state.tables import ValueTable
 
-NO_ORDER = np.empty(0, np.int64)
 
-
-class RanksTally:
+class RanksTally(TallyState):
     """Treaps in one pool. What is read are parts like `between 0.5`, interpolated, and `upto 0.5`, one of the values."""
+
+    arrays: ClassVar[dict[str, str]] = {"root": "root"}
+    fill = int(ranks.NIL)
 
     def __init__(self, spec: Tally, layout: Layout, values: ValueTable | None, parts: Collection[str]) -> None:
         """No values; those with a table of their own compare by their rank in it."""
@@ -36,14 +36,7 @@ class RanksTally:
         self.links = np.zeros((0, 2), np.int32)
         self.free = np.zeros(1, np.int64)
 
-    def grow(self, size: int) -> None:
-        """Make room for keys."""
-        more = size - len(self.root)
-        if more > 0:
-            self.root = np.concatenate((self.root, np.full(more, ranks.NIL, np.int32)))
-
-    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
-        """Every part at every event."""
+    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray = NOTHING, keep: bool = True) -> Reading:
         reserve(self, ("values", "counts", "links"), len(moves.enter_row) + len(moves.leave_row))
         low, high = np.zeros((2, len(event_key), len(self.parts)), np.int64)
         count, at = np.zeros(len(event_key), np.int64), self.at
@@ -55,17 +48,16 @@ class RanksTally:
             low, high, count,
         )  # fmt: skip
         if not keep:
-            self.run(moves.reversed(), np.empty(0, np.int32))
+            self.run(moves.reversed(), NO_EVENTS)
         out: Reading = {"code": np.where(count > 0, VALUE, NULL).astype(np.uint8)}
         for j, part in enumerate(self.parts):
             out[part] = _between(low[:, j], high[:, j], (count - 1) * self.shares[j]) if self.between[j] else low[:, j].copy()
         return out
 
     def _order(self) -> np.ndarray:
-        return self.table.ranks() if self.table is not None else NO_ORDER
+        return self.table.ranks() if self.table is not None else NOTHING
 
     def reset(self, keys: np.ndarray) -> None:
-        """Forget these keys."""
         ranks.clear(keys, self.root, self.links, self.free, len(self.values))
 
     def dump(self, start: int, stop: int) -> dict[str, Any]:
@@ -75,7 +67,6 @@ class RanksTally:
         return {"sizes": sizes, "held": held, "rows": rows}
 
     def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """The values of a range of keys."""
         reserve(self, ("values", "counts", "links"), len(state["held"]))
         ranks.load(
             np.arange(start, stop, dtype=np.int32), state["sizes"], state["held"], state["rows"], self._order(),

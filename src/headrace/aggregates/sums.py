@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from headrace.aggregates.tally import Columns, Reading, grown
+from headrace.aggregates.tally import NOTHING, Columns, Moves, Reading, TallyState
 from headrace.kernels.exact import accumulators as exact
 from headrace.kernels.windows import passes
+from headrace.state.parts import KeyArrays, State
 
 if TYPE_CHECKING:
-    from headrace.aggregates.moves import Moves
     from headrace.program.aggregates import Tally
     from headrace.state.rows import Layout
 
@@ -19,11 +19,13 @@ INT_WIDTH = 3  # limbs for sums of 2^31 integers of 64 bits
 DECIMAL_WIDTH = 6  # and of 128 bits
 
 
-class Limbs:
-    """A column of exact accumulators that widens as the data needs it."""
+class Limbs(KeyArrays):
+    """A column of exact accumulators that widens as the data needs it. Pages may be saved at different widths."""
+
+    arrays: ClassVar[dict[str, str]] = {"limbs": "array"}
+    lowest = "low"
 
     def __init__(self) -> None:
-        """Holds zero for no key."""
         self.array, self.low, self._adds = exact.empty(0), 0, 0
 
     def cover(self, low: int, high: int, adds: int) -> None:
@@ -40,12 +42,11 @@ class Limbs:
             exact.normalize(self.array)
             self._adds = adds
 
-    def dump(self, start: int, stop: int) -> dict[str, Any]:
-        """The limbs of a range of keys."""
-        return {"limbs": self.array[start:stop], "low": self.low}
+    def dump(self, start: int, stop: int) -> State:
+        return super().dump(start, stop) | {self.lowest: self.low}
 
-    def load(self, start: int, stop: int, limbs: np.ndarray, low: int) -> None:
-        """Put limbs back; pages may have been written at different widths."""
+    def load(self, start: int, stop: int, state: State) -> None:
+        (limbs,), low = (state[name] for name in self.arrays), state[self.lowest]
         width = limbs.shape[1]
         self.cover(low, low + width, 0)
         if width:
@@ -54,167 +55,132 @@ class Limbs:
         self._adds = exact.ADDS_BEFORE_NORMALIZE // 2
 
 
-def _nothing(size: int) -> tuple[np.ndarray, np.ndarray]:
-    return np.zeros(size), np.zeros(size)
+class Squares(Limbs):
+    """The same for squares of values."""
+
+    arrays: ClassVar[dict[str, str]] = {"squares": "array"}
+    lowest = "squares_low"
 
 
-class DoubleSumTally:
+class Specials(KeyArrays):
+    """How many values of each key are NaN, and either infinity. Most keys have none, and then nothing is saved."""
+
+    arrays: ClassVar[dict[str, str]] = {"specials": "counts"}
+
+    def __init__(self) -> None:
+        self.counts = np.zeros((0, 3), np.int64)
+
+    def dump(self, start: int, stop: int) -> State:
+        return super().dump(start, stop) if self.counts[start:stop].any() else {}
+
+    def load(self, start: int, stop: int, state: State) -> None:
+        if "specials" in state:
+            super().load(start, stop, state)
+
+
+class SumTally(TallyState):
+    """Sums, in columns of limbs and what stands beside them."""
+
+    def __init__(self, spec: Tally, layout: Layout, *beside: KeyArrays) -> None:
+        self.at, self.limbs = Columns(spec, layout), Limbs()
+        self.columns = (self.limbs, *beside)
+
+    def grow(self, size: int) -> None:
+        for column in self.columns:
+            column.grow(size)
+
+    def reset(self, keys: np.ndarray) -> None:
+        for column in self.columns:
+            column.reset(keys)
+
+    def dump(self, start: int, stop: int) -> State:
+        return {name: value for column in self.columns for name, value in column.dump(start, stop).items()}
+
+    def load(self, start: int, stop: int, state: State) -> None:
+        for column in self.columns:
+            column.load(start, stop, state)
+
+
+class DoubleSumTally(SumTally):
     """Sums of DOUBLE: exact limbs for finite values, counts of NaN and the infinities beside them."""
 
     def __init__(self, spec: Tally, layout: Layout, mean: bool = False) -> None:
-        """Nothing summed; `mean`: whether anybody asks for it."""
-        self.at, self.mean = Columns(spec, layout), mean
-        self.limbs = Limbs()
-        self.specials = np.zeros((0, 3), np.int64)
+        """`mean`: whether anybody asks for it."""
+        self.specials, self.mean = Specials(), mean
+        super().__init__(spec, layout, self.specials)
 
-    def grow(self, size: int) -> None:
-        """Make room."""
-        self.limbs.array = grown(self.limbs.array, size)
-        self.specials = grown(self.specials, size)
-
-    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
-        """Sum, and mean over n values."""
-        out, mean = _nothing(len(event_key))
-        self._cover(moves, keep)
-        at = self.at
-        passes.sums(
-            keep, event_key, moves.enter_end, moves.leave_end,
-            at.keys(moves.enter), at.value(moves.enter), at.code(moves.enter),
-            at.keys(moves.leave), at.value(moves.leave), at.code(moves.leave),
-            n if n is not None else np.zeros(0, np.int64), self.mean, self.limbs.array, self.limbs.low, self.specials, out, mean,
-        )  # fmt: skip
-        return {"value": out, "mean": mean}
-
-    def _cover(self, moves: Moves, keep: bool) -> None:
+    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray = NOTHING, keep: bool = True) -> Reading:
+        out, mean = np.zeros(len(event_key)), np.zeros(len(event_key))
         # What leaves has entered before, so only what enters can need more room.
         self.limbs.cover(*exact.limb_range(self.at.value(moves.enter)), moves.adds(keep))
-
-    def reset(self, keys: np.ndarray) -> None:
-        """Forget these keys."""
-        self.limbs.array[keys] = 0
-        self.specials[keys] = 0
-
-    def dump(self, start: int, stop: int) -> dict[str, Any]:
-        """Limbs and specials."""
-        state = self.limbs.dump(start, stop)
-        if self.specials[start:stop].any():
-            state["specials"] = self.specials[start:stop]
-        return state
-
-    def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """Limbs and specials."""
-        self.limbs.load(start, stop, state["limbs"], state["low"])
-        if "specials" in state:
-            self.specials[start:stop] = state["specials"]
+        passes.sums(
+            *self.at.arguments(
+                moves, event_key, keep, n, self.mean, self.limbs.array, self.limbs.low, self.specials.counts, out, mean
+            )
+        )
+        return {"value": out, "mean": mean}
 
 
-class MomentsTally(DoubleSumTally):
+class MomentsTally(SumTally):
     """Sums of values and of their squares: VARIANCE, STDDEV, of the sample and of the population."""
 
     def __init__(self, spec: Tally, layout: Layout) -> None:
-        """Nothing summed."""
-        super().__init__(spec, layout)
-        self.squares = Limbs()
+        self.specials, self.squares = Specials(), Squares()
+        super().__init__(spec, layout, self.specials, self.squares)
 
-    def grow(self, size: int) -> None:
-        """Make room."""
-        super().grow(size)
-        self.squares.array = grown(self.squares.array, size)
-
-    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
-        """Both variances."""
-        sample, population = _nothing(len(event_key))
-        self._cover(moves, keep)
-        at = self.at
-        self.squares.cover(*exact.square_limb_range(at.value(moves.enter)), moves.adds(keep))
+    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray = NOTHING, keep: bool = True) -> Reading:
+        sample, population = np.zeros(len(event_key)), np.zeros(len(event_key))
+        limbs, squares = self.limbs, self.squares
+        values, adds = self.at.value(moves.enter), moves.adds(keep)
+        limbs.cover(*exact.limb_range(values), adds)
+        squares.cover(*exact.square_limb_range(values), adds)
         passes.variances(
-            keep, event_key, moves.enter_end, moves.leave_end,
-            at.keys(moves.enter), at.value(moves.enter), at.code(moves.enter),
-            at.keys(moves.leave), at.value(moves.leave), at.code(moves.leave),
-            n if n is not None else np.zeros(0, np.int64), self.limbs.array, self.limbs.low,
-            self.squares.array, self.squares.low, self.specials, sample, population,
-        )  # fmt: skip
+            *self.at.arguments(
+                moves,
+                event_key,
+                keep,
+                n,
+                limbs.array,
+                limbs.low,
+                squares.array,
+                squares.low,
+                self.specials.counts,
+                sample,
+                population,
+            )
+        )
         return {"sample": sample, "population": population}
 
-    def reset(self, keys: np.ndarray) -> None:
-        """Forget these keys."""
-        super().reset(keys)
-        self.squares.array[keys] = 0
 
-    def dump(self, start: int, stop: int) -> dict[str, Any]:
-        """Limbs, squares and specials."""
-        squares = self.squares.dump(start, stop)
-        return {**super().dump(start, stop), "squares": squares["limbs"], "squares_low": squares["low"]}
-
-    def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """Limbs, squares and specials."""
-        super().load(start, stop, state)
-        self.squares.load(start, stop, state["squares"], state["squares_low"])
-
-
-class IntegerSumTally:
+class IntegerSumTally(SumTally):
     """Sums of integers, wider than any of them; the result is NULL where it does not fit BIGINT."""
 
-    width, parts = INT_WIDTH, 1
-
     def __init__(self, spec: Tally, layout: Layout) -> None:
-        """Nothing summed."""
-        self.at = Columns(spec, layout)
-        self.limbs = Limbs()
-        self.limbs.cover(0, self.width, 0)
+        super().__init__(spec, layout)
+        self.limbs.cover(0, INT_WIDTH, 0)
 
-    def grow(self, size: int) -> None:
-        """Make room."""
-        self.limbs.array = grown(self.limbs.array, size)
-
-    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
-        """Sum, whether it fits, and mean."""
+    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray = NOTHING, keep: bool = True) -> Reading:
         size = len(event_key)
         out, fits, mean = np.zeros(size, np.int64), np.zeros(size, np.bool_), np.zeros(size)
         self.limbs.cover(0, 0, moves.adds(keep))
-        at = self.at
-        passes.integer_sums(
-            keep, event_key, moves.enter_end, moves.leave_end,
-            at.keys(moves.enter), at.value(moves.enter), at.code(moves.enter),
-            at.keys(moves.leave), at.value(moves.leave), at.code(moves.leave),
-            n if n is not None else np.zeros(0, np.int64), self.limbs.array, out, fits, mean,
-        )  # fmt: skip
+        passes.integer_sums(*self.at.arguments(moves, event_key, keep, n, self.limbs.array, out, fits, mean))
         return {"value": out, "value fits": fits, "mean": mean}
 
-    def reset(self, keys: np.ndarray) -> None:
-        """Forget these keys."""
-        self.limbs.array[keys] = 0
 
-    def dump(self, start: int, stop: int) -> dict[str, Any]:
-        """The limbs."""
-        return self.limbs.dump(start, stop)
-
-    def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """The limbs."""
-        self.limbs.load(start, stop, state["limbs"], state["low"])
-
-
-class DecimalSumTally(IntegerSumTally):
+class DecimalSumTally(SumTally):
     """Sums of DECIMAL as integers of 128 bits and more; the mean has four more digits, as in Spark."""
 
-    width = DECIMAL_WIDTH
-
     def __init__(self, spec: Tally, layout: Layout, mean_digits: int) -> None:
-        """Nothing summed."""
         super().__init__(spec, layout)
+        self.limbs.cover(0, DECIMAL_WIDTH, 0)
         self.mean_digits = mean_digits
 
-    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
-        """Sum and mean, and whether each fits 128 bits."""
+    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray = NOTHING, keep: bool = True) -> Reading:
         size = len(event_key)
         out, mean = np.zeros((size, 2), np.uint64), np.zeros((size, 2), np.uint64)
         fits, mean_fits = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
         self.limbs.cover(0, 0, moves.adds(keep))
-        at = self.at
         passes.decimal_sums(
-            keep, event_key, moves.enter_end, moves.leave_end,
-            at.keys(moves.enter), at.value(moves.enter), at.value(moves.enter, 1), at.code(moves.enter),
-            at.keys(moves.leave), at.value(moves.leave), at.value(moves.leave, 1), at.code(moves.leave),
-            n if n is not None else np.zeros(0, np.int64), self.mean_digits, self.limbs.array, out, fits, mean, mean_fits,
-        )  # fmt: skip
+            *self.at.arguments(moves, event_key, keep, n, self.mean_digits, self.limbs.array, out, fits, mean, mean_fits)
+        )
         return {"value": out, "value fits": fits, "mean": mean, "mean fits": mean_fits}

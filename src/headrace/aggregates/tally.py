@@ -7,27 +7,65 @@ dump / load    a range of keys as arrays, and back
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from headrace.kernels.windows import passes
+from headrace.state.parts import KeyArrays, State, grown
 
 if TYPE_CHECKING:
-    from headrace.aggregates.moves import Moves
     from headrace.program.aggregates import Tally
     from headrace.state.rows import Layout
 
 Reading = dict[str, Any]  # arrays, or what can be cut like them, by part
+NOTHING = np.empty(0, np.int64)
+NO_EVENTS = np.empty(0, np.int32)
 
 
-def grown(array: np.ndarray, size: int) -> np.ndarray:
-    """The array with room for `size` keys; new ones start at zero."""
-    if len(array) >= size:
-        return array
-    out = np.zeros((size, *array.shape[1:]), array.dtype)
-    out[: len(array)] = array
-    return out
+@dataclass(slots=True)
+class Moves:
+    """Rows that enter and leave a window, and how far both are when each event is evaluated.
+
+    What is left after the last event moves too: it is what time alone does to the window.
+    """
+
+    enter: list[np.ndarray]  # columns of the layout
+    enter_row: np.ndarray  # numbers of the rows in the reservoir
+    enter_end: np.ndarray
+    leave: list[np.ndarray]
+    leave_row: np.ndarray
+    leave_end: np.ndarray
+
+    @staticmethod
+    def entering(columns: list[np.ndarray], rows: np.ndarray) -> Moves:
+        """Rows enter, with no event looking."""
+        return Moves(columns, rows, NOTHING, [c[:0] for c in columns], NOTHING, NOTHING)
+
+    def at(self, events: np.ndarray) -> Moves:
+        """The same moves, as some of the events see them; they may be seen by no others already."""
+        if len(events) == len(self.enter_end):
+            return self
+        enter_end, leave_end = self.enter_end[events], self.leave_end[events]
+        return Moves(self.enter, self.enter_row, enter_end, self.leave, self.leave_row, leave_end)
+
+    def adds(self, keep: bool) -> int:
+        """How often a run adds to sums."""
+        return (len(self.enter_row) + len(self.leave_row)) * (1 if keep else 2)
+
+    def only(self, group: int, keys: np.ndarray, flags: np.ndarray) -> Moves:
+        """The part that concerns some keys of a group; no key has a flag before and after."""
+        enter, enter_end = passes.chosen(self.enter[group], keys, flags, self.enter_end)
+        leave, leave_end = passes.chosen(self.leave[group], keys, flags, self.leave_end)
+        return Moves(
+            [c[enter] for c in self.enter], self.enter_row[enter], enter_end,
+            [c[leave] for c in self.leave], self.leave_row[leave], leave_end,
+        )  # fmt: skip
+
+    def reversed(self) -> Moves:
+        """What takes these moves back, with no event looking."""
+        return Moves(self.leave, self.leave_row, NOTHING, self.enter, self.enter_row, NOTHING)
 
 
 def reserve(state: Any, names: tuple[str, ...], count: int) -> None:
@@ -40,44 +78,30 @@ def reserve(state: Any, names: tuple[str, ...], count: int) -> None:
         state.free = np.concatenate((state.free, np.arange(size, new)))
 
 
-class TallyState(Protocol):
+class TallyState(KeyArrays):
     """What every tally can do."""
 
-    def grow(self, size: int) -> None:
-        """Make room."""
-
-    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None, keep: bool = True) -> Reading:
+    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray = NOTHING, keep: bool = True) -> Reading:
         """Move rows; read at every event. `n` is the reading of the count beside it, where there is one.
 
         Unless it should `keep` them, the moves are taken back.
         """
-
-    def reset(self, keys: np.ndarray) -> None:
-        """Forget these keys."""
-
-    def dump(self, start: int, stop: int) -> dict[str, Any]:
-        """The keys start..stop."""
-
-    def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """Put them back."""
+        raise NotImplementedError
 
 
 class Columns:
     """Finds the columns of a tally in moving rows."""
 
     def __init__(self, spec: Tally, layout: Layout) -> None:
-        """Remember the places."""
         self.group = spec.group
         self.values = layout.values[spec.vector]
         self._code = layout.codes[spec.vector]
 
     def keys(self, columns: list[np.ndarray]) -> np.ndarray:
-        """The group number of every row."""
         return columns[self.group]
 
-    def value(self, columns: list[np.ndarray], part: int = 0) -> np.ndarray:
-        """The value of every row."""
-        return columns[self.values[part]]
+    def value(self, columns: list[np.ndarray]) -> np.ndarray:
+        return columns[self.values[0]]
 
     def code(self, columns: list[np.ndarray]) -> np.ndarray:
         """What each value is."""
@@ -85,21 +109,23 @@ class Columns:
             return columns[self._code]
         return np.zeros(len(columns[self.group]), np.uint8)
 
+    def arguments(self, moves: Moves, event_key: np.ndarray, keep: bool, *more: Any) -> tuple[Any, ...]:
+        """What kernels take: how far rows move; keys, values and codes of those that enter and that leave; and this."""
+        own = (self.group, *self.values)
+        enter, leave = ((*(columns[c] for c in own), self.code(columns)) for columns in (moves.enter, moves.leave))
+        return keep, event_key, moves.enter_end, moves.leave_end, *enter, *leave, *more
 
-class CountTally:
+
+class CountTally(TallyState):
     """COUNT: rows whose value is there."""
 
+    arrays: ClassVar[dict[str, str]] = {"n": "counts"}
+
     def __init__(self, spec: Tally, layout: Layout) -> None:
-        """No rows yet."""
         self.at = Columns(spec, layout)
         self.counts = np.zeros(0, np.int64)
 
-    def grow(self, size: int) -> None:
-        """Make room."""
-        self.counts = grown(self.counts, size)
-
-    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
-        """Count."""
+    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray = NOTHING, keep: bool = True) -> Reading:
         out = np.zeros(len(event_key), np.int64)
         at = self.at
         passes.counts(
@@ -108,39 +134,19 @@ class CountTally:
         )  # fmt: skip
         return {"value": out}
 
-    def reset(self, keys: np.ndarray) -> None:
-        """Forget these keys."""
-        self.counts[keys] = 0
 
-    def dump(self, start: int, stop: int) -> dict[str, Any]:
-        """The counts."""
-        return {"n": self.counts[start:stop]}
-
-    def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """The counts."""
-        self.counts[start:stop] = state["n"]
-
-
-class DistinctTally:
+class DistinctTally(CountTally):
     """COUNT(DISTINCT): a count per (key, value) pair, and per key how many of those are above zero."""
 
     def __init__(self, spec: Tally, layout: Layout) -> None:
-        """No rows yet."""
         assert spec.pairs is not None
-        self.at, self.pairs = Columns(spec, layout), spec.pairs
-        self.counts = np.zeros(0, np.int64)
-        self.pair_counts = np.zeros(0, np.int64)
-
-    def grow(self, size: int) -> None:
-        """Make room for keys."""
-        self.counts = grown(self.counts, size)
+        super().__init__(spec, layout)
+        self.pairs, self.pair_counts = spec.pairs, np.zeros(0, np.int64)
 
     def grow_pairs(self, size: int) -> None:
-        """Make room for pairs."""
         self.pair_counts = grown(self.pair_counts, size)
 
-    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None = None, keep: bool = True) -> Reading:
-        """Count distinct values."""
+    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray = NOTHING, keep: bool = True) -> Reading:
         out = np.zeros(len(event_key), np.int64)
         at = self.at
         passes.distincts(
@@ -151,22 +157,8 @@ class DistinctTally:
         )  # fmt: skip
         return {"value": out}
 
-    def reset(self, keys: np.ndarray) -> None:
-        """Forget these keys."""
-        self.counts[keys] = 0
-
-    def dump(self, start: int, stop: int) -> dict[str, Any]:
-        """Distinct values per key."""
-        return {"n": self.counts[start:stop]}
-
-    def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """Distinct values per key."""
-        self.counts[start:stop] = state["n"]
-
-    def dump_pairs(self, start: int, stop: int) -> dict[str, Any]:
-        """Rows per pair."""
+    def dump_pairs(self, start: int, stop: int) -> State:
         return {"n": self.pair_counts[start:stop]}
 
-    def load_pairs(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """Rows per pair."""
+    def load_pairs(self, start: int, stop: int, state: State) -> None:
         self.pair_counts[start:stop] = state["n"]

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.changes.keys import Keys, from_arrow, to_arrow
-from headrace.changes.rows import batch_of, concat, take
+from headrace.changes.rows import batch_of, concat, from_bytes, take, to_bytes
 
 KEY_NAMES = ("_ts", "_high", "_low", "_sub")
 
@@ -27,7 +27,6 @@ class Changes:
 
     @staticmethod
     def of(sign: int, keys: Keys, rows: pa.RecordBatch) -> Changes:
-        """All with one sign."""
         signs = np.empty(len(keys), np.int8)
         signs.fill(sign)
         return Changes(signs, keys, rows)
@@ -50,16 +49,11 @@ class Changes:
 def write_changes(changes: Changes) -> bytes:
     own = [pa.array(changes.sign), *to_arrow(changes.keys)]
     names = ["_sign", *KEY_NAMES, *changes.rows.schema.names]
-    batch = pa.RecordBatch.from_arrays([*own, *changes.rows.columns], names)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return sink.getvalue().to_pybytes()
+    return to_bytes(pa.RecordBatch.from_arrays([*own, *changes.rows.columns], names))
 
 
 def read_changes(data: bytes) -> Changes:
-    with pa.ipc.open_stream(data) as reader:
-        batch = reader.read_next_batch()
+    batch = from_bytes(data)
     sign, *rest = batch.columns
     n = len(KEY_NAMES)
     rows = batch_of(rest[n:], batch.schema.names[n + 1 :], len(sign))

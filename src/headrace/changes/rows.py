@@ -25,5 +25,20 @@ def take(batch: pa.RecordBatch, index: np.ndarray) -> pa.RecordBatch:
     return batch.take(pa.array(index)) if batch.num_columns else empty_batch(len(index))
 
 
+def to_bytes(batch: pa.RecordBatch) -> bytes:
+    """A batch with its schema."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def from_bytes(data: bytes) -> pa.RecordBatch:
+    with pa.ipc.open_stream(data) as reader:
+        return reader.read_next_batch()
+
+
 def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_struct_array(pa.concat_arrays([batch.to_struct_array() for batch in batches]))
+    whole: pa.RecordBatch = pa.concat_batches(batches) if batches[0].num_columns else empty_batch(sum(map(len, batches)))
+    return whole

@@ -36,10 +36,12 @@ def write_cells(
         placed, behind, inputs, order = placed.take(order), behind[order], inputs.take(pa.array(order)), None
     shape, own = _shaped(times, placed, behind)
     arrays = [*map(pa.array, own), *(inputs.column(i) for i in shape.sent(stage))]
-    rows = pa.RecordBatch.from_arrays(arrays, schema=shape.schema(stage))
-    if order is not None:
-        rows = rows.take(pa.array(order))
-    return shape, [rows.slice(a, b - a).serialize() if b > a else b"" for a, b in pairwise([0, *ends])]
+    return shape, _cut(pa.RecordBatch.from_arrays(arrays, schema=shape.schema(stage)), order, ends)
+
+
+def _cut(rows: pa.RecordBatch, order: np.ndarray | None, ends: list[int]) -> list[pa.Buffer | bytes]:
+    rows = rows if order is None else rows.take(pa.array(order))
+    return [rows.slice(a, b - a).serialize() if b > a else b"" for a, b in pairwise([0, *ends])]
 
 
 def _shaped(shown: tuple[int, ...], placed: Placed, behind: np.ndarray) -> tuple[Shape, list[np.ndarray]]:
@@ -96,10 +98,7 @@ def write_feed(stage: Stage, changes: Changes, buckets: int) -> list[pa.Buffer |
     none = np.zeros(len(changes), np.int64)
     order, ends = route(stage, changes.rows, Placed(changes.keys, none, none[:1], [(0, 0)], 0), buckets)
     key = [pa.array(changes.sign), *to_arrow(changes.keys)]
-    rows = pa.RecordBatch.from_arrays([*key, *changes.rows.columns], schema=_feed_schema(stage))
-    if order is not None:
-        rows = rows.take(pa.array(order))
-    return [rows.slice(a, b - a).serialize() if b > a else b"" for a, b in pairwise([0, *ends])]
+    return _cut(pa.RecordBatch.from_arrays([*key, *changes.rows.columns], schema=_feed_schema(stage)), order, ends)
 
 
 def read_feed(stage: Stage, source: int, body: bytes, segment: int) -> Arrivals:
@@ -126,7 +125,6 @@ def batch_of(columns: list[pa.Array], rows: int) -> pa.RecordBatch:
 
 
 def join_arrivals(parts: list[Arrivals]) -> Arrivals | None:
-    """Runs of rows as one."""
     if len(parts) < 2:
         return parts[0] if parts else None
     segment, behind = (np.concatenate([getattr(p, name) for p in parts]) for name in ("segment", "behind"))

@@ -13,7 +13,7 @@ Heads are lines of JSON, so that a command can be made, and a count be seen, whe
 from __future__ import annotations
 
 import json
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields
 from typing import Any
 
 import pyarrow as pa
@@ -47,7 +47,6 @@ class Shape:
         return pa.schema([*fields, *((f"x{i}", arrow_type(stage.inputs[i].type)) for i in self.sent(stage))])
 
     def sent(self, stage: Stage) -> list[int]:
-        """The inputs that travel."""
         return [i for i in range(len(stage.inputs)) if i not in self.times]
 
 
@@ -131,53 +130,39 @@ class HandoverHead:
 Head = RowsHead | FeedHead | FollowHead | ControlHead | ResultHead | NumbersHead | RejectedHead | HandoverHead
 
 
+KINDS: dict[str, type[Head]] = {
+    "rows": RowsHead, "feed": FeedHead, "follow": FollowHead, "control": ControlHead, "result": ResultHead,
+    "numbers": NumbersHead, "rejected": RejectedHead, "handover": HandoverHead,
+}  # fmt: skip
+NAMES = {head: kind for kind, head in KINDS.items()}
+
+
 def write_head(head: Head, counted: Counted | None = None) -> str:
+    if isinstance(head, ControlHead):
+        return CONTROL % (head.now, json.dumps(head.ended))
+    about = {field.name: getattr(head, field.name) for field in fields(head)}
     match head:
-        case ControlHead(now=now, ended=ended):
-            return CONTROL % (now, json.dumps(ended))
         case RowsHead():
-            segments = [[s.partition, *s.place, s.highest, s.rows, s.promised] for s in head.segments]
-            about = {"kind": "rows", "source": head.source, "now": head.now, "segments": segments, "shape": astuple(head.shape)}
-            about |= {"rows": head.rows, "punctuation": head.punctuation} if head.rows or head.punctuation else {}
-        case FeedHead(source=source):
-            about = {"kind": "feed", "source": source}
-        case FollowHead(source=source, standing=standing):
-            about = {"kind": "follow", "source": source, "standing": astuple(standing)}
-        case ResultHead(query=query):
-            about = {"kind": "result", "query": query}
-        case NumbersHead(numbers=numbers):
-            about = {"kind": "numbers", "numbers": numbers}
-        case RejectedHead():
-            about = {"kind": "rejected", "stream": head.stream, "told": head.told, "rows": head.rows,
-                     "punctuation": head.punctuation}  # fmt: skip
-        case HandoverHead(stage=stage, bucket=bucket, cell=cell):
-            about = {"kind": "handover", "stage": stage, "bucket": bucket, "cell": cell}
-    if counted is not None:
-        about = {"read": counted.read, "rejected": counted.rejected, "example": counted.example, **about}
-    return json.dumps(about)
+            about["segments"] = [[s.partition, *s.place, s.highest, s.rows, s.promised] for s in head.segments]
+            about["shape"] = astuple(head.shape)
+            if not (head.rows or head.punctuation):
+                del about["rows"], about["punctuation"]
+        case FollowHead():
+            about["standing"] = astuple(head.standing)
+    first = {} if counted is None else {"read": counted.read, "rejected": counted.rejected, "example": counted.example}
+    return json.dumps({**first, "kind": NAMES[type(head)], **about})
 
 
 def read_head(line: str) -> Head:
-    about: dict[str, Any] = json.loads(line)
-    match about["kind"]:
-        case "rows":
-            given, source = about["segments"], about["source"]
-            segments = tuple(Segment(p, (high, low), top, rows, source, promised) for p, high, low, top, rows, promised in given)
-            first, short_ts, short_low, several, behind, partitioned, times = about["shape"]
-            shape = Shape(first, short_ts, short_low, several, behind, partitioned, tuple(times))
-            return RowsHead(source, about["now"], segments, shape, about.get("rows", 0), about.get("punctuation", 0))
-        case "feed":
-            return FeedHead(about["source"])
-        case "follow":
-            return FollowHead(about["source"], Standing(*about["standing"]))
-        case "control":
-            return ControlHead(about["now"], about["ended"])
-        case "result":
-            return ResultHead(about["query"])
-        case "numbers":
-            return NumbersHead(about["numbers"])
-        case "rejected":
-            return RejectedHead(about["stream"], about["told"], about["rows"], about["punctuation"])
-        case "handover":
-            return HandoverHead(about["stage"], about["bucket"], about["cell"])
-    raise AssertionError(f"no cell is headed {line!r}")
+    about: dict[str, Any] = {name: value for name, value in json.loads(line).items() if name not in Counted.__slots__}
+    kind = KINDS[about.pop("kind")]
+    if kind is RowsHead:
+        about["segments"] = tuple(
+            Segment(p, (high, low), top, rows, about["source"], promised)
+            for p, high, low, top, rows, promised in about["segments"]
+        )
+        *shape, times = about["shape"]
+        about["shape"] = Shape(*(*shape, tuple(times)))
+    elif kind is FollowHead:
+        about["standing"] = Standing(*about["standing"])
+    return kind(**about)

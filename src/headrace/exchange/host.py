@@ -148,7 +148,6 @@ class Host:
         self.save(at, processor, store)
 
     def save(self, at: At, processor: TaskProcessor, store: VersionedStore) -> None:
-        """Keep a bucket, in the store and in memory."""
         version = os.urandom(12)
         store.put_head(save(processor, store), version)
         self.memory.keep((self.owner, *at), version, processor)
@@ -165,7 +164,6 @@ def collect(cells: Sequence[Cell]) -> Given:
 
 
 def deliver(processor: TaskProcessor, cells: Sequence[Cell]) -> tuple[Header, Result]:
-    """Give a bucket all that a batch has for it."""
     header, arrivals = gather(processor.stage, cells)
     return header, processor.process(header, arrivals)
 

@@ -34,12 +34,12 @@ def adopt(new: TaskProcessor, old: TaskProcessor, names: tuple[Names, Names], co
     adopt_clocks(new, old, names)
     for index, table in enumerate(relayout.tables):
         if table is not None:
-            new.tables.restore(index, old.tables[table].dump())
+            new.tables[index].load(old.tables[table].dump())
     new.open.rows = _open_rows(new, old, given)
     new.open.counts = old.open.counts
     uniques, before = new.open.uniques, old.open.uniques
     if uniques is not None and before is not None:
-        uniques.grow()
+        uniques.grow(uniques.table.capacity)
         uniques.load(0, before.table.count, before.dump(0, before.table.count))
     new.step.grow()
     new.step.adopt(old.step, new.open.rows, given)

@@ -22,10 +22,8 @@ class Arrivals:
     sign: np.ndarray | None = None  # None: nothing is taken back
 
     def __len__(self) -> int:
-        """How many rows."""
         return len(self.keys)
 
     def take(self, index: np.ndarray) -> Arrivals:
-        """The rows at these places."""
         sign = None if self.sign is None else self.sign[index]
         return Arrivals(self.keys.take(index), self.segment[index], self.behind[index], take(self.inputs, index), sign)

@@ -5,7 +5,8 @@ Every bucket gets the same headers in the same batch, so every bucket computes t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -133,7 +134,6 @@ class Clock:
         return furthest if furthest == START_OF_TIME else furthest + (now - max(self.arrival.values()))
 
     def dump(self) -> dict[str, object]:
-        """The state, as what JSON can hold."""
         return {
             "frontier": self.frontier,
             "ended": self.ended,
@@ -143,7 +143,6 @@ class Clock:
 
     @staticmethod
     def load(disorder: Disorder, state: dict) -> Clock:
-        """The clock that was dumped."""
         clock = Clock(disorder, state["frontier"], ended=state["ended"], last=state["last"])
         for p, highest, promised, arrival, *place in state["partitions"]:
             clock.highest[p], clock.promised[p] = highest, promised
@@ -168,7 +167,6 @@ class Follower:
         return np.full(len(header.segments), START_OF_TIME, np.int64)
 
     def advance(self, header: Header) -> None:
-        """Take over where the other stage stands."""
         for other in header.follows:
             if other.source == self.source:
                 standing = other.standing
@@ -176,46 +174,17 @@ class Follower:
                 self.latest, self.last = standing.latest, standing.last
 
     def dump(self) -> dict[str, object]:
-        """The state, as what JSON can hold."""
         return {"frontier": self.frontier, "final_before": self.final_before, "latest": self.latest, "last": self.last}
 
-    def load(self, state: dict) -> Follower:
-        """One with the state that was dumped."""
-        return Follower(self.source, state["frontier"], state["final_before"], state["latest"], state["last"])
-
-
-@dataclass(slots=True)
-class Ended:
-    """The clock of a table, which was complete before anything began."""
-
-    frontier: int = END_OF_TIME
-    final_before: int = END_OF_TIME
-    latest: int = END_OF_TIME
-    last: int = START_OF_TIME
-    furthest: int = START_OF_TIME
-
-    def thresholds(self, header: Header) -> np.ndarray:
-        """Nothing of it is late."""
-        return np.full(len(header.segments), START_OF_TIME, np.int64)
-
-    def advance(self, header: Header) -> None:
-        """It stands where it stood."""
-
-    def dump(self) -> dict[str, object]:
-        """There is nothing to remember."""
-        return {}
-
-    def load(self, state: dict) -> Ended:
-        """There was nothing to remember."""
-        return self
+    def load(self, state: dict[str, Any]) -> Follower:
+        return replace(self, **state)
 
 
 class Clocks:
     """The clocks of all sources of a stage. Together they are as far as the one that is furthest behind."""
 
     def __init__(self, stage: Stage) -> None:
-        """At the beginning of time."""
-        self.sources: list[Clock | Follower | Ended] = [_clock_of(i, source) for i, source in enumerate(stage.sources)]
+        self.sources: list[Clock | Follower] = [_clock_of(i, source) for i, source in enumerate(stage.sources)]
         self._one = len(self.sources) == 1
 
     @property
@@ -267,25 +236,24 @@ class Clocks:
         return bounds
 
     def advance(self, header: Header) -> None:
-        """Take in a batch."""
         for number, clock in enumerate(self.sources):
             clock.advance(header if self._one else _of_source(header, number))
 
     def dump(self) -> list[dict[str, object]]:
-        """The state, as what JSON can hold."""
         return [c.dump() for c in self.sources]
 
     def load(self, state: list[dict]) -> None:
-        """What was dumped."""
         self.sources = [
             Clock.load(c.disorder, s) if isinstance(c, Clock) else c.load(s) for c, s in zip(self.sources, state, strict=True)
         ]
 
 
-def _clock_of(number: int, source: Source) -> Clock | Follower | Ended:
+def _clock_of(number: int, source: Source) -> Clock | Follower:
     if source.follows:
         return Follower(number)
-    return Ended() if source.disorder.static else Clock(source.disorder)
+    if source.disorder.static:  # a table was complete before anything began
+        return Follower(number, END_OF_TIME, END_OF_TIME, END_OF_TIME)
+    return Clock(source.disorder)
 
 
 def _of_source(header: Header, number: int) -> Header:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from headrace.kernels.codes import ABSENT, NULL, mark_odd
 from headrace.kernels.keys.hashing import as_words, hash_columns
-from headrace.kernels.keys.ordered import to_ordered
+from headrace.kernels.keys.order import to_ordered
 from headrace.program.stage import Stage, TableRole, Vector, VectorKind
 from headrace.state.tables import Tables, ValueTable
 
@@ -39,11 +39,9 @@ class Intake:
     """Turns arriving rows into columns of the layout, numbering their keys."""
 
     def __init__(self, stage: Stage, layout: Layout, tables: Tables) -> None:
-        """For one stage and its tables."""
         self.stage, self.layout, self.tables = stage, layout, tables
 
     def columns(self, batch: pa.RecordBatch) -> list[np.ndarray]:
-        """The columns of these rows."""
         out: list[np.ndarray] = [self._numbers(i, batch) for i in range(len(self.stage.tables))]
         for vector, code in zip(self.stage.vectors, self.layout.codes, strict=True):
             if code is not None:  # else every row counts, and that is all there is to it

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from headrace.changes.rows import batch_of, empty_batch
+from headrace.kernels.keys.uniques import first_of_each
 from headrace.plan.arrow import arrow_type
+from headrace.plan.time import START_OF_TIME
 from headrace.runtime.intake import Intake, all_true
-from headrace.runtime.unique import Uniques
 from headrace.state.open_rows import OpenRows
+from headrace.state.parts import KeyArrays
 from headrace.state.rows import Rows
 from headrace.steps.shown import carried
 from headrace.steps.step import Turn
@@ -20,15 +22,46 @@ if TYPE_CHECKING:
     from headrace.program.stage import Stage
     from headrace.runtime.arrivals import Arrivals
     from headrace.state.rows import Layout
-    from headrace.state.tables import Tables
+    from headrace.state.tables import KeyTable, Tables
     from headrace.steps.step import Step, Times
+
+
+class Uniques(KeyArrays):
+    """Per number of the UNIQUE table, the time of the last final row that counted."""
+
+    arrays: ClassVar[dict[str, str]] = {"last": "last"}
+    fill = START_OF_TIME
+
+    def __init__(self, within: int, index: int, table: KeyTable) -> None:
+        self.within, self.index, self.table = within, index, table
+        self.last = np.full(0, START_OF_TIME, np.int64)
+
+    def kept(self, ts: np.ndarray, columns: list[np.ndarray]) -> np.ndarray:
+        """Which of the open rows, in order, count. Nothing is remembered."""
+        numbers = columns[self.index]
+        before = self.last[numbers].copy()
+        kept = np.zeros(len(ts), np.bool_)
+        first_of_each(ts, numbers, self.within, self.last, kept)
+        self.last[numbers] = before
+        return kept
+
+    def settle(self, ts: np.ndarray, columns: list[np.ndarray], frontier: int) -> np.ndarray:
+        """These rows are final. Returns the numbers that were forgotten, because no later row can come within reach."""
+        numbers = columns[self.index]
+        first_of_each(ts, numbers, self.within, self.last, np.zeros(len(ts), np.bool_))
+        np.subtract.at(self.table.references, numbers, 1)
+        count = self.table.count
+        idle = self.table.live[:count] & (self.table.references[:count] == 0) & (self.last[:count] < frontier - self.within)
+        gone = np.flatnonzero(idle).astype(np.int32)
+        self.table.forget(gone)
+        self.last[gone] = START_OF_TIME
+        return gone
 
 
 class Opening:
     """Makes turns of batches. With UNIQUE BY it has all open rows, and turns have those that count."""
 
     def __init__(self, stage: Stage, layout: Layout, tables: Tables) -> None:
-        """No rows."""
         self.stage, self.tables, self.intake = stage, tables, Intake(stage, layout, tables)
         self._carried = list(carried(stage))
         self._names = [f"i{i}" for i in self._carried]
@@ -42,7 +75,6 @@ class Opening:
         self.counts = np.zeros(0, np.bool_)  # with UNIQUE BY: which of them count
 
     def turn(self, fresh: Arrivals | None, step: Step, times: Times) -> Turn:
-        """A batch as the step sees it."""
         if not step.keeps_open:
             gone, new = self._apart(fresh)
             return Turn(gone, new, np.ones(len(gone), np.bool_), np.ones(len(new), np.bool_), 0, times)
@@ -81,7 +113,7 @@ class Opening:
     def _merge_unique(self, fresh: Arrivals | None, uniques: Uniques) -> tuple[OpenRows, OpenRows, np.ndarray, np.ndarray]:
         """The same among the rows that count. A row that comes late may count in the place of one that was there."""
         before, after, _, is_fresh = self._merge(fresh)
-        uniques.grow()
+        uniques.grow(uniques.table.capacity)
         counts = uniques.kept(after.rows.ts, after.rows.columns)
         member = after.wanted[-1]
         counts = counts if member is None else counts & member

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.changes.changes import Changes
+from headrace.plan.time import START_OF_TIME
 from headrace.runtime.clock import Clocks, Header
 from headrace.runtime.intake import all_true
 from headrace.runtime.opening import Opening
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from headrace.program.stage import Stage
     from headrace.runtime.arrivals import Arrivals
 
+MOVED_AT_ONCE = 64  # final rows for which a step that may wait is moved
 TIME_COLUMN = pa.field("_time", pa.timestamp("us", "UTC"))
 
 
@@ -45,7 +47,6 @@ class TaskProcessor:
     def __init__(
         self, stage: Stage, store: Store, cache: ChunkCache | None = None, owner: Hashable = 0, chunk_rows: int = CHUNK_ROWS
     ) -> None:
-        """At the beginning of time."""
         self.stage, self.layout = stage, Layout.of(stage)
         self.clock, self.tables = Clocks(stage), Tables(stage, freed_tables(stage))
         self.cache = cache if cache is not None else ChunkCache()
@@ -53,6 +54,7 @@ class TaskProcessor:
         self.step: Step = make_step(StepParts(stage, self.layout, self.tables, self.store, self.cache, owner, chunk_rows))
         self.open = Opening(stage, self.layout, self.tables)
         self._idle = not stage.program.queries  # only late rows are asked for
+        self._stands = (START_OF_TIME, START_OF_TIME)  # where the step does: frontier, and end of what is final
         self.begun: dict[str, int] = {}  # queries that were added to a running script say nothing of times up to these
 
     def attach(self, store: Store) -> None:
@@ -68,8 +70,11 @@ class TaskProcessor:
         fresh = self._admit(header, arrivals, bounds, taken, result) if arrivals is not None and len(arrivals) else None
         if self._idle:
             return result
+        if fresh is None or not self._waits():
+            self._stands = (clock.frontier, clock.final_before)
+        next_frontier, final_before = self._stands
         times = Times(
-            frontier, latest, clock.frontier, clock.latest, tuple(c.frontier for c in clock.sources), clock.final_before,
+            frontier, latest, next_frontier, clock.latest, tuple(c.frontier for c in clock.sources), final_before,
             clock.furthest, clock.last, clock.taken_before(self.stage.doors),
         )  # fmt: skip
         turn = self.open.turn(fresh, self.step, times)
@@ -104,6 +109,17 @@ class TaskProcessor:
         batch = pa.RecordBatch.from_arrays(columns, [n for n, _ in output.columns] + [TIME_COLUMN.name])
         return output.query, Changes.of(1, rows.keys, batch)
 
+    def _waits(self) -> bool:
+        """Whether the step stays where it stands: where nobody hears that rows are final, they move the state many at once.
+
+        It stays no further behind the frontier than that is behind the clock: passes read at most twice as much for it.
+        """
+        clock = self.clock
+        if not self.step.may_wait or clock.frontier - self._stands[0] > clock.latest - clock.frontier:
+            return False
+        ts = self.open.rows.rows.ts
+        return int(ts.searchsorted(clock.final_before)) < min(MOVED_AT_ONCE, len(ts))
+
     def _told(self, changes: Results) -> Results:
         """Without what queries that were added later do not speak of: they have not said it, and do not take it back."""
         if not self.begun:
@@ -112,6 +128,5 @@ class TaskProcessor:
         return [(query, part) for query, part in kept if len(part)]
 
     def standing(self, query: str) -> Standing:
-        """How far the results of a query are."""
         clock = self.clock
         return self.step.standing(query, Standing(clock.frontier, clock.final_before, clock.latest, clock.last))

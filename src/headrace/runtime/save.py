@@ -48,7 +48,6 @@ def save(processor: TaskProcessor, pages: PageStore) -> bytes:
 
 
 def load(processor: TaskProcessor, head: bytes, pages: PageStore) -> None:
-    """Put a fresh processor into the state that was saved."""
     state = decode(head, "the head of a bucket")
     if state["fingerprint"] != fingerprint(processor.stage):
         raise StateError(
@@ -67,7 +66,7 @@ def load(processor: TaskProcessor, head: bytes, pages: PageStore) -> None:
     heads, keyed = _parts(processor)
     processor.step.grow()
     if opening.uniques is not None:
-        opening.uniques.grow()
+        opening.uniques.grow(opening.uniques.table.capacity)
     for part in heads:
         part.load(_of(state, part.name))
     for name, table, start, stop in paged:
@@ -119,4 +118,4 @@ def _load_table(processor: TaskProcessor, table: int, count: int, state: State, 
         k: np.concatenate([p[f"keys.{k}"][: count - i * PAGE] for i, p in enumerate(parts)])
         for k in ("high", "low", "live", "refs")
     }
-    processor.tables.restore(table, {**_of(state, f"values{table}"), **keys})
+    processor.tables[table].load({**_of(state, f"values{table}"), **keys})

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.changes.keys import Keys
+from headrace.state.parts import Handle
 from headrace.state.reservoir import LARGEST, Reservoir, join
 from headrace.state.rows import Rows
 
@@ -19,26 +20,6 @@ if TYPE_CHECKING:
     from headrace.state.rows import Layout
 
 
-@dataclass(slots=True)
-class Striped:
-    """Every second chunk of a store."""
-
-    store: ChunkStore
-    side: int
-
-    def get(self, chunk: int) -> bytes | None:
-        """The bytes of a chunk."""
-        return self.store.get(2 * chunk + self.side)
-
-    def put(self, chunk: int, data: bytes) -> None:
-        """Keep a chunk."""
-        self.store.put(2 * chunk + self.side, data)
-
-    def delete(self, chunk: int) -> None:
-        """Let a chunk go."""
-        self.store.delete(2 * chunk + self.side)
-
-
 class FinalRows:
     """Rows by number. Behind the columns of the layout each has its place, and as many words of its key as any has needed."""
 
@@ -46,9 +27,8 @@ class FinalRows:
         self, layout: Layout, store: ChunkStore, cache: ChunkCache, owner: Hashable, chunk_rows: int, side: int,
         largest: int = LARGEST,
     ) -> None:  # fmt: skip
-        """None yet."""
         self.layout, self.words = layout, 0
-        self.store = Striped(store, side)
+        self.store = Handle(store, 2, side)
         self.reservoir = Reservoir(self._with_keys(0), self.store, cache, owner, chunk_rows, largest)
         self.oldest = 0
         self.compacted = 0  # how many rows were left when it was last written anew
@@ -62,7 +42,6 @@ class FinalRows:
         self.reservoir.widen(self._with_keys(words))
 
     def append(self, rows: Rows, chosen: np.ndarray) -> None:
-        """Add some of these rows."""
         if not len(chosen):
             return
         some = rows.take(chosen)
@@ -97,7 +76,6 @@ class FinalRows:
         return out
 
     def keys(self, number: np.ndarray) -> Keys:
-        """The order keys of rows by number."""
         n = len(self.layout.types)
         out: list[np.ndarray] = [np.empty(len(number), kind) for kind in (np.int64, *self.reservoir.layout.types[n:])]
         for here, run in self._far(number, np.arange(len(number))):
@@ -141,11 +119,9 @@ class FinalRows:
         return [rows.take(np.flatnonzero(~needed)).columns]
 
     def dump(self) -> dict[str, Any]:
-        """The state, as arrays."""
         return self.reservoir.dump() | {"oldest": self.oldest, "compacted": self.compacted, "words": self.words}
 
     def load(self, state: dict[str, Any]) -> None:
-        """What was dumped."""
         self.oldest, self.compacted = state.pop("oldest"), state.pop("compacted")
         self.widen(state.pop("words"))
         self.reservoir.load(state)

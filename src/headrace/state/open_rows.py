@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.changes.keys import dump_keys, load_keys
-from headrace.changes.rows import concat, take
+from headrace.changes.rows import concat, from_bytes, take, to_bytes
 from headrace.state.rows import Layout, Rows
 
 
@@ -22,15 +22,12 @@ class OpenRows:
     wanted: list[np.ndarray | None]
 
     def __len__(self) -> int:
-        """How many rows."""
         return len(self.rows)
 
     def take(self, index: np.ndarray) -> OpenRows:
-        """The rows at these places."""
         return OpenRows(self.rows.take(index), take(self.carry, index), [None if w is None else w[index] for w in self.wanted])
 
     def slice(self, start: int, stop: int) -> OpenRows:
-        """Rows start..stop."""
         return OpenRows(
             self.rows.slice(start, stop),
             self.carry.slice(start, stop - start),
@@ -38,12 +35,10 @@ class OpenRows:
         )
 
     def sorted(self) -> OpenRows:
-        """In the total order."""
         order = self.rows.keys.order()
         return self if order is None else self.take(order)
 
     def append(self, other: OpenRows) -> OpenRows:
-        """These rows, then the others."""
         if len(other) == 0:
             return self
         if len(self) == 0:
@@ -68,22 +63,15 @@ def _both(a: np.ndarray | None, n: int, b: np.ndarray | None, m: int) -> np.ndar
 
 
 def dump_open(open_: OpenRows) -> dict[str, Any]:
-    """Open rows, as arrays."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, open_.carry.schema) as writer:
-        writer.write_batch(open_.carry)
-    state: dict[str, Any] = {"carry": sink.getvalue().to_pybytes(), **dump_keys(open_.rows.keys)}
+    state: dict[str, Any] = {"carry": to_bytes(open_.carry), **dump_keys(open_.rows.keys)}
     state |= {f"c{i}": c for i, c in enumerate(open_.rows.columns)}
     return state | {f"w{i}": w.view(np.uint8) for i, w in enumerate(open_.wanted) if w is not None}
 
 
 def load_open(state: dict[str, Any], layout: Layout, outputs: int) -> OpenRows:
-    """What was dumped."""
-    with pa.ipc.open_stream(state["carry"]) as reader:
-        carry = reader.read_next_batch()
     columns = [state[f"c{i}"] for i in range(len(layout.types))]
     return OpenRows(
         Rows(load_keys(state), columns),
-        carry,
+        from_bytes(state["carry"]),
         [state[f"w{i}"].view(np.bool_) if f"w{i}" in state else None for i in range(outputs)],
     )

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
 
 State = dict[str, Any]  # arrays, bytes, and what JSON can hold, by name
 
@@ -30,6 +32,41 @@ class KeyPart:
     table: int
     dump: Callable[[int, int], State]
     load: Callable[[int, int, State], None]
+
+
+def grown(array: np.ndarray, size: int, fill: int = 0) -> np.ndarray:
+    """The array with room for `size` keys; new ones hold `fill`."""
+    if len(array) >= size:
+        return array
+    out = np.full((size, *array.shape[1:]), fill, array.dtype) if fill else np.zeros((size, *array.shape[1:]), array.dtype)
+    out[: len(array)] = array
+    return out
+
+
+class KeyArrays:
+    """Arrays with something for every number of a table: by the names under which they are saved, their attributes."""
+
+    arrays: ClassVar[dict[str, str]] = {}
+    fill: ClassVar[int] = 0  # what a number has of which nothing is known
+
+    def grow(self, size: int) -> None:
+        """Make room."""
+        for attribute in self.arrays.values():
+            setattr(self, attribute, grown(getattr(self, attribute), size, self.fill))
+
+    def reset(self, keys: np.ndarray) -> None:
+        """Forget these keys."""
+        for attribute in self.arrays.values():
+            getattr(self, attribute)[keys] = self.fill
+
+    def dump(self, start: int, stop: int) -> State:
+        """The keys start..stop."""
+        return {name: getattr(self, attribute)[start:stop] for name, attribute in self.arrays.items()}
+
+    def load(self, start: int, stop: int, state: State) -> None:
+        """Put them back."""
+        for name, attribute in self.arrays.items():
+            getattr(self, attribute)[start:stop] = state[name]
 
 
 class ChunkStore(Protocol):
@@ -64,18 +101,20 @@ class Store(ChunkStore, PageStore, Protocol):
 
 @dataclass(slots=True)
 class Handle:
-    """A store that others hold on to while it is exchanged: with every batch it may be another handle to the same bytes."""
+    """A store that others hold on to while it is exchanged: with every batch it may be another handle to the same bytes.
 
-    store: Store
+    With several `sides`, one of those that share its chunks by turns.
+    """
+
+    store: ChunkStore
+    sides: int = 1
+    side: int = 0
 
     def get(self, chunk: int) -> bytes | None:
-        """The bytes of a chunk."""
-        return self.store.get(chunk)
+        return self.store.get(self.sides * chunk + self.side)
 
     def put(self, chunk: int, data: bytes) -> None:
-        """Keep a chunk."""
-        self.store.put(chunk, data)
+        self.store.put(self.sides * chunk + self.side, data)
 
     def delete(self, chunk: int) -> None:
-        """Let a chunk go."""
-        self.store.delete(chunk)
+        self.store.delete(self.sides * chunk + self.side)

@@ -10,9 +10,9 @@ import numpy as np
 
 from headrace.evolution.held import floating, held_as
 from headrace.kernels.codes import ABSENT, MINUS_INFINITY, NAN, NULL, PLUS_INFINITY, VALUE
-from headrace.kernels.keys.ordered import to_ordered
+from headrace.kernels.keys.order import to_ordered
 from headrace.program.stage import VectorKind
-from headrace.state.reservoir import write_chunk
+from headrace.state.reservoir import RowRange, write_chunk
 
 if TYPE_CHECKING:
     from headrace.evolution.names import Names
@@ -105,7 +105,7 @@ def carry_rows(old: Reservoir, new: Reservoir, relayout: Relayout) -> None:
     for index in range(len(old.first)):
         ts, columns = old.chunk(index)
         new.store.put(old.first_chunk + index, write_chunk(ts, relayout(columns)))
-    new.reopen(old.open.first, old.open.ts, relayout(old.open.columns))
+    new.reopen(RowRange(old.open.first, old.open.ts, relayout(old.open.columns)))
 
 
 def carry_final(old: FinalRows, new: FinalRows, relayout: Relayout) -> None:

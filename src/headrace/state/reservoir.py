@@ -34,10 +34,17 @@ class RowRange:
     ts: np.ndarray
     columns: list[np.ndarray]
 
+    def cut(self, start: int, stop: int) -> RowRange:
+        """The rows start..stop of these, without a copy."""
+        return RowRange(self.first + start, self.ts[start:stop], [c[start:stop] for c in self.columns])
+
+    @property
+    def stop(self) -> int:
+        return self.first + len(self.ts)
+
     @property
     def numbers(self) -> np.ndarray:
-        """The numbers of the rows."""
-        return np.arange(self.first, self.first + len(self.ts), dtype=np.int64)
+        return np.arange(self.first, self.stop, dtype=np.int64)
 
 
 class ChunkCache:
@@ -48,7 +55,6 @@ class ChunkCache:
     """
 
     def __init__(self, size: int = 256) -> None:
-        """An empty cache."""
         self.size, self.hits, self.misses = size, 0, 0
         self._chunks: OrderedDict[Hashable, tuple[np.ndarray, list[np.ndarray]]] = OrderedDict()
         self._ahead: set[Hashable] = set()  # loaded before anybody asked for them
@@ -75,7 +81,6 @@ class ChunkCache:
                 self._ahead.discard(self._chunks.popitem(last=False)[0])
 
     def forget(self, key: Hashable) -> None:
-        """Drop a chunk that is gone."""
         self._chunks.pop(key, None)
         self._ahead.discard(key)
 
@@ -93,12 +98,12 @@ class Reservoir:
         self.first = np.zeros(0, np.int64)  # per sealed chunk: number of its first row
         self.last_ts = np.zeros(0, np.int64)  # and time of its last row
         self.first_chunk = 0  # id of the oldest sealed chunk
-        self.reopen(0, np.empty(0, np.int64), layout.empty())
+        self.reopen(join([], 0, layout))
 
     @property
     def count(self) -> int:
         """The number that the next row will have."""
-        return self.open.first + len(self.open.ts)
+        return self.open.stop
 
     @property
     def oldest(self) -> int:
@@ -112,18 +117,17 @@ class Reservoir:
         if len(self.open.ts) + len(rows) < self.chunk_rows:
             self._write_behind(rows)
             return
-        ts = np.concatenate((self.open.ts, rows.ts))
-        columns = [np.concatenate(pair) for pair in zip(self.open.columns, rows.columns, strict=True)]
-        first, at = self.open.first, 0
-        while len(ts) - at >= self.chunk_rows:
-            stop = min(len(ts), at + self.largest * self.chunk_rows)  # a large batch makes few large chunks
-            self._seal(first + at, ts[at:stop], [c[at:stop] for c in columns])
+        all_ = join([self.open, RowRange(self.count, rows.ts, rows.columns)], self.open.first, self.layout)
+        at, size = 0, len(all_.ts)
+        while size - at >= self.chunk_rows:
+            stop = min(size, at + self.largest * self.chunk_rows)  # a large batch makes few large chunks
+            self._seal(all_.cut(at, stop))
             at = stop
-        self.reopen(first + at, ts[at:], [c[at:] for c in columns])
+        self.reopen(all_.cut(at, size))
 
-    def reopen(self, first: int, ts: np.ndarray, columns: list[np.ndarray]) -> None:
+    def reopen(self, rows: RowRange) -> None:
         """These rows are the open chunk, and have room for no others."""
-        self.open = self._room = RowRange(first, ts, columns)
+        self.open = self._room = rows
 
     def _write_behind(self, rows: Rows) -> None:
         """Single rows are written behind those of the open chunk: a copy of it for each would be dear."""
@@ -134,16 +138,14 @@ class Reservoir:
             self._room = RowRange(self.open.first, room[0], room[1:])
         for part, more in zip((self._room.ts, *self._room.columns), (rows.ts, *rows.columns), strict=True):
             part[n:stop] = more
-        self.open = RowRange(self.open.first, self._room.ts[:stop], [c[:stop] for c in self._room.columns])
+        self.open = self._room.cut(0, stop)
 
-    def _seal(self, first: int, ts: np.ndarray, columns: list[np.ndarray]) -> None:
-        chunk = self.first_chunk + len(self.first)
-        self.store.put(chunk, write_chunk(ts, columns))
-        self.first = np.append(self.first, first)
-        self.last_ts = np.append(self.last_ts, ts[-1])
+    def _seal(self, rows: RowRange) -> None:
+        self.store.put(self.first_chunk + len(self.first), write_chunk(rows.ts, rows.columns))
+        self.first = np.append(self.first, rows.first)
+        self.last_ts = np.append(self.last_ts, rows.ts[-1])
 
     def chunk(self, index: int, *, ahead: bool = False) -> tuple[np.ndarray, list[np.ndarray]]:
-        """A decoded chunk by its place in the index."""
         chunk = self.first_chunk + index
         key = (self.owner, chunk)
         found = self.cache.find(key, ahead=ahead)
@@ -162,7 +164,7 @@ class Reservoir:
         """From now on rows have more columns. In those that are here they are 0."""
         more = layout.types[len(self.layout.types) :]
         self.layout, open_ = layout, self.open
-        self.reopen(open_.first, open_.ts, [*open_.columns, *(np.zeros(len(open_.ts), kind) for kind in more)])
+        self.reopen(RowRange(open_.first, open_.ts, [*open_.columns, *(np.zeros(len(open_.ts), kind) for kind in more)]))
 
     def load_ahead(self, row: int) -> None:
         """Have the chunk that holds this row in the cache when it is asked for."""
@@ -172,35 +174,23 @@ class Reservoir:
     def until(self, row: int, bound: int) -> list[RowRange]:
         """Rows from number `row` on, as long as their time is at most `bound`."""
         runs: list[RowRange] = []
-        index = int(self.first.searchsorted(row, side="right")) - 1 if row < self.open.first else len(self.first)
-        while index < len(self.first):
-            ts, columns = self.chunk(index)
-            start = row - int(self.first[index])
-            stop = len(ts) if self.last_ts[index] <= bound else int(ts.searchsorted(bound, side="right"))
-            if stop > start:
-                runs.append(RowRange(row, ts[start:stop], [c[start:stop] for c in columns]))
-                row += stop - start
-            if stop < len(ts):
-                return runs
-            index += 1
-        start, stop = row - self.open.first, int(self.open.ts.searchsorted(bound, side="right"))
-        if stop > start:
-            runs.append(RowRange(row, self.open.ts[start:stop], [c[start:stop] for c in self.open.columns]))
+        while row < self.count:
+            run = self.around(row)
+            stop = int(run.ts.searchsorted(bound, side="right"))
+            if run.first + stop > row:
+                runs.append(run.cut(row - run.first, stop))
+            if stop < len(run.ts):
+                break
+            row = run.stop
         return runs
 
     def between(self, row: int, stop: int) -> list[RowRange]:
         """Rows by number, row..stop (those that are here)."""
         runs = []
-        while row < min(stop, self.open.first):
-            index = int(self.first.searchsorted(row, side="right")) - 1
-            ts, columns = self.chunk(index)
-            start = row - int(self.first[index])
-            take = min(stop - row, len(ts) - start)
-            runs.append(RowRange(row, ts[start : start + take], [c[start : start + take] for c in columns]))
-            row += take
-        if row < min(stop, self.count):
-            start, end = row - self.open.first, min(stop, self.count) - self.open.first
-            runs.append(RowRange(row, self.open.ts[start:end], [c[start:end] for c in self.open.columns]))
+        while row < min(stop, self.count):
+            run = self.around(row)
+            runs.append(run.cut(row - run.first, min(stop, run.stop) - run.first))
+            row = run.stop
         return runs
 
     def around(self, row: int) -> RowRange:
@@ -222,7 +212,7 @@ class Reservoir:
         self.first_chunk += gone
         cut = row - self.open.first
         if cut > 0 and len(self.first) == 0:
-            self.reopen(row, self.open.ts[cut:].copy(), [c[cut:].copy() for c in self.open.columns])
+            self.reopen(RowRange(row, self.open.ts[cut:].copy(), [c[cut:].copy() for c in self.open.columns]))
 
     def dump(self) -> dict[str, Any]:
         """The index and the open chunk."""
@@ -233,9 +223,9 @@ class Reservoir:
         return {**state, **{f"open_{i}": c for i, c in enumerate(self.open.columns)}}
 
     def load(self, state: dict[str, Any]) -> None:
-        """Put them back."""
         self.first, self.last_ts, self.first_chunk = state["first"], state["last_ts"], state["first_chunk"]
-        self.reopen(state["open_first"], state["open_ts"], [state[f"open_{i}"] for i in range(len(self.layout.types))])
+        columns = [state[f"open_{i}"] for i in range(len(self.layout.types))]
+        self.reopen(RowRange(state["open_first"], state["open_ts"], columns))
 
 
 def write_chunk(ts: np.ndarray, columns: list[np.ndarray]) -> bytes:

@@ -32,7 +32,6 @@ class Layout:
 
     @staticmethod
     def of(stage: Stage) -> Layout:
-        """Lay out the columns of a stage."""
         types: list[type] = [np.int32] * len(stage.tables)
         values: list[tuple[int, ...]] = []
         codes: list[int | None] = []
@@ -49,7 +48,6 @@ class Layout:
         return Layout(tuple(types), tuple(values), tuple(codes), len(stage.tables))
 
     def empty(self) -> list[np.ndarray]:
-        """Columns of no rows."""
         return [np.empty(0, t) for t in self.types]
 
 
@@ -65,21 +63,17 @@ class Rows:
     columns: list[np.ndarray]
 
     def __len__(self) -> int:
-        """How many rows."""
         return len(self.keys.ts)
 
     @property
     def ts(self) -> np.ndarray:
-        """Their times."""
         return self.keys.ts
 
     @staticmethod
     def empty(layout: Layout) -> Rows:
-        """No rows."""
         return Rows(Keys.none(), layout.empty())
 
     def take(self, index: np.ndarray) -> Rows:
-        """The rows at these places."""
         return Rows(self.keys.take(index), [c[index] for c in self.columns])
 
     def slice(self, start: int, stop: int) -> Rows:
@@ -87,7 +81,6 @@ class Rows:
         return Rows(self.keys.slice(start, stop), [c[start:stop] for c in self.columns])
 
     def append(self, other: Rows) -> Rows:
-        """These rows, then the others."""
         if len(other) == 0:
             return self
         if len(self) == 0:

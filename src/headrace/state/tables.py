@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headrace.changes.rows import from_bytes, to_bytes
 from headrace.kernels.keys import keytable
 from headrace.plan.arrow import arrow_type
 from headrace.program.stage import TableRole
@@ -35,7 +36,6 @@ class KeyTable:
     """128-bit keys to dense numbers, with how many rows hold each."""
 
     def __init__(self) -> None:
-        """An empty table."""
         self.high = np.zeros(16, np.uint64)
         self.low = np.zeros(16, np.uint64)
         self.live = np.zeros(16, np.bool_)
@@ -112,36 +112,27 @@ class KeyTable:
         self.free_count = keytable.remove(keys, self.slots, self.high, self.live, self.free, self.free_count)
 
     def dump(self) -> dict[str, Any]:
-        """The state, as arrays."""
         n = self.count
         return {"high": self.high[:n], "low": self.low[:n], "live": self.live[:n].view(np.uint8), "refs": self.references[:n]}
 
-    @staticmethod
-    def load(state: dict[str, Any]) -> KeyTable:
-        """The table that was dumped."""
-        table = KeyTable()
+    def load(self, state: dict[str, Any]) -> None:
+        """Be the table that was dumped."""
         n = len(state["high"])
-        size = max(16, n + (n >> 2))
-        table.count = n
-        for name, key in (("high", "high"), ("low", "low"), ("references", "refs")):
-            column = _room(getattr(table, name), size)
+        for name, key in (("high", "high"), ("low", "low"), ("references", "refs"), ("live", "live")):
+            column = np.zeros(max(16, n + (n >> 2)), getattr(self, name).dtype)
             column[:n] = state[key]
-            setattr(table, name, column)
-        table.live = _room(table.live, len(table.high))
-        table.live[:n] = state["live"].view(np.bool_)
-        free = np.flatnonzero(~table.live[:n])
-        table.free = _room(table.free, len(table.high))
-        table.free[: len(free)] = free
-        table.free_count = len(free)
-        table._rebuild(0)
-        return table
+            setattr(self, name, column)
+        free = np.flatnonzero(~self.live[:n])
+        self.free = np.zeros(len(self.live), np.int32)
+        self.free[: len(free)] = free
+        self.free_count, self.count = len(free), n
+        self._rebuild(0)
 
 
 class ValueTable(KeyTable):
     """A key table that remembers the values, for those that have no fixed width."""
 
     def __init__(self, kind: pa.DataType) -> None:
-        """An empty table of values of this type."""
         super().__init__()
         self.values = pa.array([], kind)
         self.place = np.zeros(16, np.int64)  # number -> index in values
@@ -185,22 +176,14 @@ class ValueTable(KeyTable):
 
     def dump(self) -> dict[str, Any]:
         """The state, as arrays; the values as an Arrow message."""
-        batch = pa.RecordBatch.from_arrays([self.values], ["v"])
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, batch.schema) as writer:
-            writer.write_batch(batch)
-        return {**super().dump(), "place": self.place[: self.count], "values": sink.getvalue().to_pybytes()}
+        values = to_bytes(pa.RecordBatch.from_arrays([self.values], ["v"]))
+        return {**super().dump(), "place": self.place[: self.count], "values": values}
 
-    @staticmethod
-    def restore(state: dict[str, Any], kind: pa.DataType) -> ValueTable:
-        """The table that was dumped."""
-        table = ValueTable(kind)
-        table.__dict__.update(KeyTable.load(state).__dict__)
-        table.place = _room(np.zeros(16, np.int64), table.capacity)
-        table.place[: table.count] = state["place"]
-        with pa.ipc.open_stream(state["values"]) as reader:
-            table.values = reader.read_all().combine_chunks().column(0).combine_chunks().cast(kind)
-        return table
+    def load(self, state: dict[str, Any]) -> None:
+        super().load(state)
+        self.place = _room(state["place"], self.capacity)
+        self.values = from_bytes(state["values"]).column(0).cast(self.values.type)
+        self._ranks = None
 
 
 class Tables:
@@ -216,20 +199,16 @@ class Tables:
         self._changed = [np.zeros(1, np.bool_) for _ in stage.tables]  # per page
 
     def __len__(self) -> int:
-        """How many tables."""
         return len(self._tables)
 
     def __getitem__(self, index: int) -> KeyTable:
-        """A table by number."""
         return self._tables[index]
 
     def __iter__(self) -> Iterator[KeyTable]:
-        """All of them."""
         return iter(self._tables)
 
     @property
     def capacities(self) -> list[int]:
-        """How many numbers each has room for."""
         return [table.capacity for table in self._tables]
 
     def hold(self, columns: list[np.ndarray]) -> None:
@@ -252,7 +231,6 @@ class Tables:
         keytable.mark(numbers, PAGE_BITS, pages)
 
     def touch_all(self) -> None:
-        """Everything must be saved."""
         for i, table in enumerate(self._tables):
             self.touch_one(i, np.arange(0, table.count, PAGE, dtype=np.int32))
 
@@ -279,9 +257,3 @@ class Tables:
             idle = table.live[: table.count] & (table.references[: table.count] == 0)
             if not self.specs[i].derived and self.specs[i].role is not TableRole.UNIQUE:
                 table.forget(np.flatnonzero(idle).astype(np.int32))
-
-    def restore(self, index: int, state: dict[str, Any]) -> None:
-        """Put a table into the state that was dumped. Others hold it, so it stays the one it is."""
-        table = self._tables[index]
-        restored = ValueTable.restore(state, table.values.type) if isinstance(table, ValueTable) else KeyTable.load(state)
-        table.__dict__.update(restored.__dict__)

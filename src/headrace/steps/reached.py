@@ -25,7 +25,6 @@ class Reached:
 
     @staticmethod
     def nothing() -> Reached:
-        """No rows."""
         none = np.empty(0, np.int64)
         return Reached(none, none)
 

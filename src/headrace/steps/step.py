@@ -19,6 +19,7 @@ The contract:
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -101,14 +102,15 @@ class Given:
     continued: dict[str, str]  # queries that go on, and what they were called
 
 
-class Step:
+class Step(ABC):
     """What every kind can do. A kind says what it does otherwise: as it stands here, a step that keeps nothing."""
 
     keeps_open = True  # whether open rows are kept for it; else a turn has only what comes and what is taken back
+    may_wait = False  # whether nothing it says hangs on the frontier: it may be told later how far that has come
 
+    @abstractmethod
     def turn(self, turn: Turn) -> Results:
         """What changes because of a batch."""
-        raise NotImplementedError
 
     def final_before(self, times: Times) -> int:
         """Rows before this time are final, as far as this step is concerned: those before the frontier."""
@@ -124,6 +126,7 @@ class Step:
 
     def grow(self) -> None:
         """Make room for the keys that have come, or were loaded."""
+        return
 
     def parts(self) -> Iterable[HeadPart | KeyPart]:
         """All that it keeps."""
@@ -131,12 +134,15 @@ class Step:
 
     def save_pages(self, pages: PageStore) -> None:
         """Write what changed of that which it pages itself."""
+        return
 
     def restored(self, open_: OpenRows, pages: PageStore) -> None:
         """All parts are loaded, and these are the open rows: read again what it pages itself, and what follows from both."""
+        return
 
     def adopt(self, old: Any, open_: OpenRows, given: Given) -> None:
         """Instead of being restored: take over what a step of a changed script kept. Tables and open rows are there."""
+        return
 
     def numbers(self) -> dict[str, int]:
         """What it counts for progress, by name."""

@@ -1,4 +1,4 @@
-"""The total order of rows: (time, high, low), for derived rows words behind them, as sorting and searching of plain arrays."""
+"""The total order of rows: (time, high, low), for derived rows words behind them; and that of doubles, as integers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from headrace.kernels import signatures as s
 
 _WORDS = nb.types.Array(nb.types.uint64, 2, "C", readonly=True)
+_SIGN_BITS = np.int64(0x7FFFFFFFFFFFFFFF)
 _LINES = nb.types.Array(nb.types.uint64, 2, "C")
 
 
@@ -90,3 +91,13 @@ def put_behind(out: np.ndarray, at: np.ndarray, lines: np.ndarray, size: np.ndar
         for k in range(size[i]):
             out[i, at[i] + k] = lines[i, k]
         at[i] += size[i]
+
+
+def to_ordered(floats: np.ndarray) -> np.ndarray:
+    """Doubles as integers of the same order; NaN comes last, -0.0 is 0.0. Its own inverse on the bits."""
+    bits = np.where(np.isnan(floats), np.nan, floats + 0.0).view(np.int64)
+    return bits ^ ((bits >> 63) & _SIGN_BITS)
+
+
+def from_ordered(numbers: np.ndarray) -> np.ndarray:
+    return (numbers ^ ((numbers >> 63) & _SIGN_BITS)).view(np.float64)

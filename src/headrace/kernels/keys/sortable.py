@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from headrace.kernels import signatures as s
 from headrace.kernels.keys.hashing import as_words, bytes_of, is_valid
-from headrace.kernels.keys.ordered import to_ordered
+from headrace.kernels.keys.order import to_ordered
 
 SIGN = np.uint64(1 << 63)
 NULL, VALUE, END = 1, 2, 1  # bytes

@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from headrace.aggregates.make import make_tally
 from headrace.aggregates.metrics import MetricColumn, kept_to_arrow, metric_column, to_arrow
-from headrace.aggregates.moves import Moves
-from headrace.aggregates.tally import DistinctTally
+from headrace.aggregates.tally import NOTHING, DistinctTally, Moves
 from headrace.changes.changes import Changes
 from headrace.changes.keys import joined
 from headrace.changes.rows import batch_of
@@ -60,7 +59,7 @@ class Grouping:
             state.grow(len(ends))
             if isinstance(state, DistinctTally):
                 state.grow_pairs(count)
-            n = None if tally.count is None else readings[tally.count]["value"]
+            n = NOTHING if tally.count is None else readings[tally.count]["value"]
             readings.append(state.run(moves, np.arange(len(ends), dtype=np.int32), n))
         return [metric_column(self.program.tallies, self.stage.vectors, m, readings) for m in self.program.metrics]
 

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from headrace.aggregates.moves import Moves
-from headrace.aggregates.tally import DistinctTally
+from headrace.aggregates.tally import NO_EVENTS, DistinctTally, Moves
 from headrace.state.relayout import carry_rows
 from headrace.steps.windows.slices import Sliced
 
@@ -116,20 +113,18 @@ def _rebuild(new: WindowsStep) -> None:
         if window.edges:
             enter, leave = window.edges
             stop = to.edges[enter] if enter else reservoir.count
-            _enter(tally, reservoir.between(to.edges[leave], stop), new)
+            _enter(tally, reservoir.between(to.edges[leave], stop))
         elif window.last_rows is not None:
-            _enter(tally, reservoir.between(max(reservoir.oldest, reservoir.count - window.last_rows), reservoir.count), new)
+            _enter(tally, reservoir.between(max(reservoir.oldest, reservoir.count - window.last_rows), reservoir.count))
     for slices in to.slices:
         for run in reservoir.between(to.edges[to.offsets[-1]], reservoir.count):
             slices.enter(run)
         slices.forget(to.moved_to)
 
 
-def _enter(tally: TallyState, runs: Iterable[RowRange], step: WindowsStep) -> None:
-    none = np.empty(0, np.int64)
+def _enter(tally: TallyState, runs: Iterable[RowRange]) -> None:
     for run in runs:
-        moves = Moves(run.columns, run.numbers, none, step.evaluator.layout.empty(), none, none)
-        tally.run(moves, np.empty(0, np.int32), none)
+        tally.run(Moves.entering(run.columns, run.numbers), NO_EVENTS)
 
 
 def _carry_owners(new: WindowsStep, of: Evaluator, given: Given) -> None:
@@ -139,6 +134,6 @@ def _carry_owners(new: WindowsStep, of: Evaluator, given: Given) -> None:
     for (group, partition), owner in new.evaluator.owners.items():
         known = before.get((given.new.tables[group], given.new.tables[partition]))
         if known is not None:
-            owner[: len(known)] = known[: len(owner)]
+            owner.of[: len(known.of)] = known.of[: len(owner.of)]
     for run in new.reservoir.between(new.reservoir.oldest, new.reservoir.count) if new.evaluator.owners else ():
         new.evaluator.own(run.columns)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.aggregates.tally import grown
 from headrace.kernels.codes import NULL
-from headrace.kernels.windows.deltas import delta_ends
+from headrace.kernels.windows.lives import delta_ends
 from headrace.plan.time import START_OF_TIME
 from headrace.plan.windows import DeltaWindow, SessionWindow
 from headrace.program.stage import TableRole
 from headrace.scalars.compiled import Slot, compile_expression
+from headrace.state.parts import grown
 from headrace.steps.windows.lifetimes import Lifetimes
 
 if TYPE_CHECKING:
@@ -42,12 +42,10 @@ class Deltas(Lifetimes):
     current: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))  # per key: the number of it, -1 for none
 
     def grow(self) -> None:
-        """Make room for keys and lives."""
         Lifetimes.grow(self)
         more = self.tables[self.base].capacity
         self.first, self.nulls, self.life = grown(self.first, more), grown(self.nulls, more), grown(self.life, more)
-        if len(self.current) < more:
-            self.current = np.concatenate((self.current, np.full(more - len(self.current), -1, np.int64)))
+        self.current = grown(self.current, more, -1)
 
     def _words(self, columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         assert self.layout is not None
@@ -135,7 +133,6 @@ class Deltas(Lifetimes):
         return out
 
     def load(self, table: int, start: int, stop: int, page: dict[str, Any]) -> None:
-        """Put it back."""
         Lifetimes.load(self, table, start, stop, page)
         if table == self.base:
             for i in range(len(self.columns)):

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from headrace.aggregates.make import make_tally
-from headrace.aggregates.moves import Moves
-from headrace.aggregates.tally import DistinctTally, grown
+from headrace.aggregates.tally import NOTHING, DistinctTally, Moves
 from headrace.changes.keys import Keys
 from headrace.plan.time import START_OF_TIME
 from headrace.plan.triggers import EveryField
 from headrace.plan.windows import FieldWindow, RowsWindow, UntilWindow
 from headrace.program.aggregates import Tally, parts_read, vectors_of
-from headrace.program.windows import Report, WindowStage
+from headrace.program.windows import WindowStage
+from headrace.state.parts import KeyArrays, grown
 from headrace.state.reservoir import Reservoir, RowRange, join
 from headrace.steps.windows.fields import FieldState, Positions
 from headrace.steps.windows.looking import find_looks
@@ -51,16 +51,23 @@ class Seen:
 
     @staticmethod
     def nothing(tallies: int, reports: int) -> Seen:
-        """Nothing was asked for."""
         none = [Looks.none() for _ in range(reports)]
         return Seen([{} for _ in range(tallies)], none, [{} for _ in range(reports)], [{} for _ in range(reports)])
+
+
+class Owner(KeyArrays):
+    """In which partition each group is."""
+
+    arrays: ClassVar[dict[str, str]] = {"of": "of"}
+
+    def __init__(self) -> None:
+        self.of = np.zeros(0, np.int32)
 
 
 class Evaluator:
     """The windows and tallies of one stage in one bucket."""
 
     def __init__(self, stage: WindowStage, layout: Layout, tables: Tables, reservoir: Reservoir) -> None:
-        """At the beginning of time."""
         self.stage, self.layout, self.tables, self.reservoir = stage, layout, tables, reservoir
         self.offsets = stage.program.edges
         self.edges = dict.fromkeys(self.offsets, 0)  # number of the next row to pass each edge
@@ -86,18 +93,21 @@ class Evaluator:
         self._until = [i for i, w in enumerate(stage.program.windows) if isinstance(w.window, UntilWindow)]
         self._last_rows = [w.window.last_rows for w in stage.program.windows if w.window.last_rows is not None]
         self.stores_rows = stage.program.stores_rows
-        self._nothing = Seen.nothing(len(self.tallies), len(stage.program.reports))
+        self.nothing = Seen.nothing(len(self.tallies), len(stage.program.reports))
         self._room: list[int] = []  # for how many keys of each table there is room
         self.numbered = 0  # rows that have become final, where no reservoir counts them
         vectors = {w.field for w in stage.program.windows} | {r.field for r in stage.program.reports}
         self.fields = {v: FieldState.of(layout, v) for v in vectors if v is not None}
-        self.owners = {_owner(stage, r): np.zeros(0, np.int32) for r in stage.program.reports if r.partition is not None}
+        self.owners = {
+            (stage.program.tallies[r.presence].group, r.partition): Owner()
+            for r in stage.program.reports
+            if r.partition is not None
+        }
         self.places = (0, Keys.none())  # where looks need them: the number of the first open row, and the keys of all
         self.lives: dict[int, Lifetimes] = {}  # by their table
         self.ended: set[int] = set()  # windows that end at one time, which has passed
 
     def grow(self) -> None:
-        """Make room for the keys that have come."""
         if self._room == (capacities := self.tables.capacities):
             return
         self._room = capacities
@@ -110,16 +120,15 @@ class Evaluator:
             slices.grow(self.tables[slices.group].capacity)
         for ring in self.rings.values():
             ring.grow(self.tables[ring.partitions].capacity)
-        for (group, partition), owner in self.owners.items():
-            self.owners[group, partition] = grown(owner, self.tables[group].capacity)
+        for (group, _), owner in self.owners.items():
+            owner.grow(self.tables[group].capacity)
 
     def own(self, columns: list[np.ndarray]) -> None:
         """Remember in which partition each group of these rows is."""
         for (group, partition), owner in self.owners.items():
-            owner[columns[group]] = columns[partition]
+            owner.of[columns[group]] = columns[partition]
 
     def keys_of(self, rows: RowRange) -> Keys:
-        """The order keys of open rows."""
         first, keys = self.places
         return keys.slice(rows.first - first, rows.first - first + len(rows.ts))
 
@@ -135,7 +144,9 @@ class Evaluator:
 
         `end`: the input has ended, and this is how far time was before.
         """
-        rows = RowRange(open_.first, open_.ts[:final], [c[:final] for c in open_.columns])
+        if not (final or asks or drain is None or drain > self.moved_to):
+            return self.nothing
+        rows = open_.cut(0, final)
         # At the end of the input a row beyond AHEAD may be final that lies after the time the clock had.
         bound = drain if not final else int(rows.ts[-1]) if drain is None else max(drain, int(rows.ts[-1]))
         edges = {} if bound is None else self._read_edges(open_, bound)
@@ -157,7 +168,7 @@ class Evaluator:
                 self.tables.touch(move.leave)
         self.tables.touch(rows.columns)
         for offset, edge in edges.items():
-            self.edges[offset] = edge.first + len(edge.ts)
+            self.edges[offset] = edge.stop
             self.tables.touch(edge.columns)
         seen.left = edges.get(self.offsets[-1]) if self.offsets else self._left_field(moves)
         return seen
@@ -174,13 +185,13 @@ class Evaluator:
         """Read the given events among the open rows from `start` on, and leave the state as it was."""
         stop, upto = self._asked(asks) if asks else (START_OF_TIME, 0)
         if len(events) == 0 and stop == START_OF_TIME and upto == 0:
-            return self._nothing
-        first, ts = open_.first + start, open_.ts[start:]
+            return self.nothing
+        ts = open_.ts[start:]
         last = int(ts.searchsorted(stop)) if stop > START_OF_TIME else 0
-        last = max(last, int(events[-1]) + 1 if len(events) else 0, upto - first)
+        last = max(last, int(events[-1]) + 1 if len(events) else 0, upto - open_.first - start)
         if self._peers and last:
             last = int(ts.searchsorted(ts[last - 1], side="right"))
-        rows = RowRange(first, ts[:last], [c[start : start + last] for c in open_.columns])
+        rows = open_.cut(start, start + last)
         edges = self._read_edges(open_, max(stop, int(rows.ts[-1]) if last else START_OF_TIME))
         moves = self._moves(open_, rows, edges, events, keep=False)
         seen = self._seen(open_, rows, edges, asks, moves)
@@ -236,18 +247,16 @@ class Evaluator:
     def until(self, row: int, bound: int, open_: RowRange) -> RowRange:
         """Rows from number `row` on, of the reservoir and then of the open rows, as long as their time is at most `bound`."""
         runs = self.reservoir.until(row, bound) if row < self.reservoir.count else []
-        at = runs[-1].first + len(runs[-1].ts) if runs else row
-        start = at - open_.first
+        start = (runs[-1].stop if runs else row) - open_.first
         if start >= 0 and (stop := int(open_.ts.searchsorted(bound, side="right"))) > start:
-            runs.append(RowRange(at, open_.ts[start:stop], [c[start:stop] for c in open_.columns]))
+            runs.append(open_.cut(start, stop))
         return join(runs, row, self.layout)
 
     def between(self, row: int, stop: int, open_: RowRange) -> RowRange:
         runs = self.reservoir.between(row, stop)
         at = max(row, open_.first)
         if stop > at:
-            a, b = at - open_.first, stop - open_.first
-            runs.append(RowRange(at, open_.ts[a:b], [c[a:b] for c in open_.columns]))
+            runs.append(open_.cut(at - open_.first, stop - open_.first))
         return join(runs, row, self.layout)
 
     def _moves(
@@ -279,7 +288,7 @@ class Evaluator:
             if place not in same:
                 same[place] = self._read_at(spec, move.at(events), rows.columns[spec.group][events], seen, keep)
             part, keys, reads = same[place]
-            found.append(tally.run(part, keys, None if spec.count is None else found[spec.count]["value"], keep))
+            found.append(tally.run(part, keys, NOTHING if spec.count is None else found[spec.count]["value"], keep))
             if reads is None:
                 seen.events.append(found[-1])
                 continue
@@ -314,11 +323,6 @@ class Evaluator:
             self.reservoir.load_ahead(row)
 
 
-def _owner(stage: WindowStage, report: Report) -> tuple[int, int]:
-    assert report.partition is not None
-    return stage.program.tallies[report.presence].group, report.partition
-
-
 def _readers(stage: WindowStage) -> dict[tuple[int, int], list[int]]:
     """For every window and group, the reports that read tallies of it one by one."""
     out: dict[tuple[int, int], list[int]] = {}
@@ -337,7 +341,6 @@ def _at(reading: Reading, part: np.ndarray) -> Reading:
 
 
 def freed_tables(stage: WindowStage) -> frozenset[int]:
-    """The tables whose numbers mean nothing once no row holds them: all that is kept for them is of windows in time."""
     return frozenset(i for i in range(len(stage.tables)) if _lets_go(stage, i))
 
 

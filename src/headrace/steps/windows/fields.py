@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.aggregates.moves import Moves
+from headrace.aggregates.tally import Moves
 
 if TYPE_CHECKING:
     from headrace.state.reservoir import RowRange
@@ -62,7 +62,6 @@ class FieldState:
 
     @staticmethod
     def of(layout: Layout, vector: int) -> FieldState:
-        """For a vector of numbers."""
         value = layout.values[vector][0]
         return FieldState(value, layout.codes[vector], layout.types[value])
 
@@ -85,7 +84,7 @@ class FieldState:
         now = at[-1] if len(at) else self.position
         bound = (now if on_to is None else max(now, on_to)) - size if now > NOWHERE else NOWHERE
         tail, before = self.tails.get(window, (0, NOWHERE))
-        stop, row = rows.first + len(rows.ts), tail
+        stop, row = rows.stop, tail
         runs, where = [], [at[:0]]
         while row < stop:
             run = read(row, min(stop, row + STEP))
@@ -115,10 +114,8 @@ class FieldState:
         self.position = at[-1] if len(at) else self.position
 
     def dump(self) -> dict[str, Any]:
-        """The state, as what JSON can hold."""
         number = float if self.kind is np.float64 else int
         return {"position": number(self.position), "tails": [[w, t, number(p)] for w, (t, p) in self.tails.items()]}
 
     def load(self, state: dict[str, Any]) -> None:
-        """What was dumped."""
         self.position, self.tails = state["position"], {w: (t, p) for w, t, p in state["tails"]}

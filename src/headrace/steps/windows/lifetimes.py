@@ -15,6 +15,7 @@ from headrace.aggregates.tally import DistinctTally
 from headrace.changes.keys import Keys
 from headrace.kernels.windows.lives import starts
 from headrace.plan.time import START_OF_TIME
+from headrace.state.parts import grown
 from headrace.steps.windows.looks import Looks
 
 if TYPE_CHECKING:
@@ -47,13 +48,12 @@ class Lifetimes:
     owners: dict[int, np.ndarray]  # per table of pairs: the life of each pair
 
     def grow(self) -> None:
-        """Make room for keys and lives."""
-        self.last = _room(self.last, self.tables[self.base].capacity, START_OF_TIME)
-        self.start = _room(self.start, self.tables[self.base].capacity, START_OF_TIME)
+        self.last = grown(self.last, self.tables[self.base].capacity, START_OF_TIME)
+        self.start = grown(self.start, self.tables[self.base].capacity, START_OF_TIME)
         for name, fill in (("seen", START_OF_TIME), ("began", START_OF_TIME), ("key", -1)):
-            setattr(self, name, _room(getattr(self, name), self.tables[self.index].capacity, fill))
+            setattr(self, name, grown(getattr(self, name), self.tables[self.index].capacity, fill))
         for pair in self.pairs:
-            self.owners[pair] = _room(self.owners[pair], self.tables[pair].capacity, -1)
+            self.owners[pair] = grown(self.owners[pair], self.tables[pair].capacity, -1)
 
     def assign(self, rows: Rows) -> None:
         """Number the lives of the open rows, in order, from where the final rows left their keys."""
@@ -179,7 +179,6 @@ class Lifetimes:
         return {"owner": self.owners[table][start:stop]}
 
     def load(self, table: int, start: int, stop: int, page: dict[str, Any]) -> None:
-        """Put it back."""
         if table == self.base:
             self.last[start:stop], self.start[start:stop] = page["last"], page["start"]
         elif table == self.index:
@@ -187,8 +186,3 @@ class Lifetimes:
                 getattr(self, part)[start:stop] = page[part]
         else:
             self.owners[table][start:stop] = page["owner"]
-
-
-def _room(array: np.ndarray, size: int, fill: int) -> np.ndarray:
-    more = size - len(array)
-    return array if more <= 0 else np.concatenate((array, np.full(more, fill, array.dtype)))

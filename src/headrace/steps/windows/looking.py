@@ -17,10 +17,11 @@ from headrace.steps.windows.triggers import Pass, came_then, fired, until
 from headrace.steps.windows.windows import until_moves
 
 if TYPE_CHECKING:
-    from headrace.aggregates.moves import Moves
+    from headrace.aggregates.tally import Moves
     from headrace.program.windows import Report
     from headrace.state.reservoir import RowRange
     from headrace.steps.windows.evaluate import Asks, Evaluator
+    from headrace.steps.windows.triggers import Firings
 
 
 def find_looks(
@@ -92,11 +93,7 @@ def _until_now(
     if fires is None:
         return Looks.none()
     move = moves[window] = until_moves(spec, rows, gone)
-    at, key = reports.live(
-        presence.at.keys(move.enter), presence.at.code(move.enter), presence.at.keys(move.leave),
-        presence.at.code(move.leave), presence.counts, np.zeros(len(presence.counts), np.int32), 1,
-        fires.entered, fires.left, fires.part,
-    )  # fmt: skip
+    at, key = _live(presence, move, np.zeros(len(presence.counts), np.int32), 1, fires)
     found = fires.looks(at, key)
     assert fires.mark is not None, "windows are numbered"
     found.begin = spec.stop - fires.mark[at] * report.trigger.every
@@ -132,9 +129,14 @@ def _fired(
     if report.partition is None:
         part, parts = np.zeros(len(presence.counts), np.int32), 1
     else:
-        part, parts = ev.owners[group, report.partition], ev.tables[report.partition].capacity
-    at, key = reports.live(
-        presence.at.keys(moves.enter), presence.at.code(moves.enter), presence.at.keys(moves.leave),
-        presence.at.code(moves.leave), presence.counts, part, parts, fires.entered, fires.left, fires.part,
+        part, parts = ev.owners[group, report.partition].of, ev.tables[report.partition].capacity
+    return fires.looks(*_live(presence, moves, part, parts, fires))
+
+
+def _live(presence: CountTally, moves: Moves, part: np.ndarray, parts: int, fires: Firings) -> tuple[np.ndarray, np.ndarray]:
+    """The keys that are in the window at each look: which look, and the key."""
+    at = presence.at
+    return reports.live(
+        at.keys(moves.enter), at.code(moves.enter), at.keys(moves.leave), at.code(moves.leave),
+        presence.counts, part, parts, fires.entered, fires.left, fires.part,
     )  # fmt: skip
-    return fires.looks(at, key)

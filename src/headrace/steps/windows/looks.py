@@ -13,8 +13,7 @@ from headrace.kernels.windows import reports
 from headrace.plan.windows import RangeWindow
 
 if TYPE_CHECKING:
-    from headrace.aggregates.moves import Moves
-    from headrace.aggregates.tally import CountTally
+    from headrace.aggregates.tally import CountTally, Moves
     from headrace.plan.triggers import EveryTime
     from headrace.state.reservoir import RowRange
 
@@ -50,23 +49,19 @@ class Looks:
 
     @staticmethod
     def none() -> Looks:
-        """No looks."""
         empty = np.empty(0, np.int64)
         return Looks(empty, np.empty(0, np.int32), empty, empty)
 
     def __len__(self) -> int:
-        """How many."""
         return len(self.time)
 
     def append(self, other: Looks) -> Looks:
-        """These, then the others."""
         if not len(self) or not len(other):
             return other if not len(self) else self
         pairs = ((getattr(self, name), getattr(other, name)) for name in self.__slots__)
         return Looks(*(_both(a, b) for a, b in pairs))
 
     def take(self, index: np.ndarray) -> Looks:
-        """The looks at these places."""
         parts = (getattr(self, name) for name in self.__slots__)
         return Looks(*(None if a is None else a.take(index) for a in parts))  # type: ignore[arg-type]
 

@@ -58,7 +58,6 @@ class Said:
         return at
 
     def append(self, other: Said) -> Said:
-        """Both, the other last."""
         if not len(self.looks) or not len(other.looks):
             return other if not len(self.looks) else self
         return Said(self.looks.append(other.looks), [a.append(b) for a, b in zip(self.metrics, other.metrics, strict=True)])
@@ -68,7 +67,6 @@ class Reporting:
     """The reports of one stage in one bucket, through one batch."""
 
     def __init__(self, stage: WindowStage, tables: Tables, evaluator: Evaluator, times: Times) -> None:
-        """Before anything has moved."""
         self.stage, self.tables, self.evaluator, self.times = stage, tables, evaluator, times
         self.changed: list[tuple[int, np.ndarray | None] | None] = [
             None for _ in stage.program.reports

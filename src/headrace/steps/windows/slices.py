@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.aggregates.moves import Moves
-from headrace.aggregates.tally import Columns, grown
+from headrace.aggregates.tally import NO_EVENTS, Columns, Moves, TallyState
 from headrace.kernels.codes import ABSENT, NULL
 from headrace.kernels.windows import slices as kernel
 from headrace.plan.aggregates import Laws, TallyKind
@@ -20,12 +19,13 @@ from headrace.plan.time import START_OF_TIME
 from headrace.plan.triggers import EveryTime
 from headrace.plan.windows import RangeWindow
 from headrace.state.codec import decode, encode
+from headrace.state.parts import grown
 from headrace.steps.windows.looks import Looks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headrace.aggregates.tally import Reading, TallyState
+    from headrace.aggregates.tally import Reading
     from headrace.program.aggregates import Tally
     from headrace.program.windows import SharedSlices, WindowStage
     from headrace.state.parts import PageStore
@@ -34,25 +34,8 @@ if TYPE_CHECKING:
     from headrace.steps.windows.looks import Ask
 
 
-class Sliced:
-    """The place of a tally that slices keep: it has no state of its own."""
-
-    def grow(self, size: int) -> None:
-        """Nothing to make room for."""
-
-    def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray | None, keep: bool = True) -> Reading:
-        """Nobody asks it."""
-        raise AssertionError("slices are read together")
-
-    def reset(self, keys: np.ndarray) -> None:
-        """Nothing to forget."""
-
-    def dump(self, start: int, stop: int) -> dict[str, Any]:
-        """Nothing."""
-        return {}
-
-    def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """Nothing."""
+class Sliced(TallyState):
+    """The place of a tally that slices keep and read together: it has no state of its own."""
 
 
 class Slices:
@@ -61,7 +44,6 @@ class Slices:
     page = 512  # cells that are saved together
 
     def __init__(self, stage: WindowStage, spec: SharedSlices, layout: Layout, make: Callable[[Tally], TallyState]) -> None:
-        """No rows yet."""
         self.spec, self.layout, self._make = spec, layout, make
         reports = [stage.program.reports[r] for r in spec.reports]
         trigger, presence = reports[0].trigger, stage.program.tallies[reports[0].presence]
@@ -103,7 +85,6 @@ class Slices:
         self._needed = {self.group, *(c for t in self._specs for c in _columns(t, layout))}
 
     def grow(self, capacity: int) -> None:
-        """Make room for keys."""
         self.capacity = capacity
         self._keys = [(grown(words, capacity), grown(codes, capacity)) for words, codes in self._keys]
 
@@ -131,10 +112,9 @@ class Slices:
         self.count += new
         entered = list(columns)
         entered[self.group] = cell
-        none = np.empty(0, np.int64)
-        moves = Moves(entered, numbers, none, self.layout.empty(), none, none)
+        moves = Moves.entering(entered, numbers)
         for tally in self.tallies:
-            tally.run(moves, np.empty(0, np.int32), none)
+            tally.run(moves, NO_EVENTS)
         return moves
 
     def _know(self, rows: RowRange) -> None:
@@ -157,7 +137,7 @@ class Slices:
     def take_back(self, moves: Moves, count: int) -> None:
         """Rows leave the cells that they have just entered; there were `count` cells before."""
         for tally in self.tallies:
-            tally.run(moves.reversed(), np.empty(0, np.int32), None)
+            tally.run(moves.reversed(), NO_EVENTS)
         self.count = count
 
     def forget(self, frontier: int) -> None:
@@ -236,7 +216,6 @@ class Slices:
         return out | {f"code{i}": codes[start:stop] for i, (_, codes) in enumerate(self._keys)}
 
     def load_keys(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """Put them back."""
         for i, (words, codes) in enumerate(self._keys):
             words[start:stop], codes[start:stop] = state[f"word{i}"], state[f"code{i}"]
 
@@ -246,7 +225,6 @@ class Slices:
         return self.base + self.gone, self.base + self.count
 
     def dump(self, page: int) -> dict[str, Any]:
-        """The cells of one page."""
         start = max(page * self.page - self.base, self.gone)
         stop = min((page + 1) * self.page - self.base, self.count)
         out: dict[str, Any] = {"first": self.base + start, "end": self.end[start:stop], "key": self.key[start:stop]}
@@ -255,7 +233,6 @@ class Slices:
         return out
 
     def load(self, cells: tuple[int, int], pages: list[dict[str, Any]]) -> None:
-        """Put all cells back."""
         self.settled = cells[1]
         if not pages:
             self.base = cells[0]
@@ -310,7 +287,6 @@ def save_cells(slices: Slices, index: int, pages: PageStore) -> None:
 
 
 def load_cells(slices: Slices, index: int, cells: tuple[int, int], pages: PageStore) -> None:
-    """Those that were saved."""
     slices.pages = _cell_pages(slices, *cells)
     names = [f"cells {index}.{page}" for page in slices.pages]
     slices.load(cells, [decode(pages.get_page(name), name) for name in names])

@@ -10,13 +10,13 @@ import numpy as np
 
 from headrace.aggregates.metrics import MetricColumn, metric_column, to_arrow
 from headrace.aggregates.tally import DistinctTally
+from headrace.changes.algebra import diff
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.state.parts import HeadPart, KeyPart
 from headrace.state.reservoir import Reservoir, RowRange
 from headrace.steps.reached import Reached, reached
 from headrace.steps.shown import carried, show, wanted
 from headrace.steps.step import Step
-from headrace.steps.windows import corrections
 from headrace.steps.windows.adopt import adopt_windows
 from headrace.steps.windows.deltas import lives_of
 from headrace.steps.windows.evaluate import Evaluator
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from headrace.program.windows import WindowStage
     from headrace.state.open_rows import OpenRows
     from headrace.state.parts import PageStore, State
+    from headrace.state.rows import Rows
     from headrace.steps.step import Given, Results, Standing, StepParts, Times, Turn
     from headrace.steps.windows.evaluate import Asks, Seen
 
@@ -42,7 +43,6 @@ class WindowsStep(Step):
     keeps_open = True
 
     def __init__(self, parts: StepParts) -> None:
-        """At the beginning of time."""
         stage: WindowStage = parts.stage
         self.stage, self.program, self.tables = stage, stage.program, parts.tables
         self.reservoir = Reservoir(parts.layout, parts.store, parts.cache, parts.owner, parts.chunk_rows)
@@ -51,8 +51,10 @@ class WindowsStep(Step):
         self.evaluator.lives = {lives.index: lives for lives in self.lives}
         self._carried = carried(stage)
         self._by_instant, self._peers = self.program.by_instant, self.program.has_peers
-        self._spread = [corrections.tables(stage, o) for o in self.program.outputs]
+        self._spread = [_spread_by(stage, o) for o in self.program.outputs]
         self._some_final = any(not o.emit.early for o in self.program.outputs)
+        self.may_wait = not (self._some_final or self.program.reports or self.lives)
+        self._moved = False  # whether the state has, in this turn
         self._left: list[list[np.ndarray]] = []  # rows that have left their last window and still hold their keys
 
     def final_before(self, times: Times) -> int:
@@ -92,6 +94,7 @@ class WindowsStep(Step):
         out = [change for i, o in enumerate(self.program.outputs) for change in self._output(i, o, plans[i], turn, *seen)]
         if reporting:
             out += reporting.emit(before, early, late)
+        self._moved = early is not self.evaluator.nothing
         self._left = [] if early.left is None else [early.left.columns]
         return out
 
@@ -135,7 +138,7 @@ class WindowsStep(Step):
         if len(plan.old) == 0:  # most often: nothing that was said can have changed
             return self._show(output, new, plan.new, now, 1)
         was = self._metrics(output, *before, plan.old)
-        take_back, say = corrections.differences(old.rows, new.rows, plan, was, now, turn.removed)
+        take_back, say = _differences(old.rows, new.rows, plan, was, now, turn.removed)
         gone = self._show(output, old, plan.old[take_back], [m.take(take_back) for m in was], -1)
         return gone + self._show(output, new, plan.new[say], [m.take(say) for m in now], 1)
 
@@ -159,6 +162,8 @@ class WindowsStep(Step):
     def settle(self, turn: Turn) -> Iterator[list[np.ndarray]]:
         """Rows that no window can reach any more; lives that are over, and keys that were silent for too long."""
         final = turn.final
+        if not self._moved and not self.lives:
+            return
         if self.evaluator.stores_rows:
             self.reservoir.append(turn.new.rows.slice(0, final))
             yield from self._left
@@ -178,7 +183,6 @@ class WindowsStep(Step):
     # ---- state ----------------------------------------------------------------------------------------------------
 
     def grow(self) -> None:
-        """Make room for keys."""
         self.evaluator.grow()
         for lives in self.lives:
             lives.grow()
@@ -194,9 +198,8 @@ class WindowsStep(Step):
                 yield KeyPart(f"pairs{i}", tally.pairs, tally.dump_pairs, tally.load_pairs)
         for i, slices in enumerate(evaluator.slices):
             yield KeyPart(f"slices{i}", slices.group, slices.dump_keys, slices.load_keys)
-        for group, partition in evaluator.owners:
-            place = (group, partition)
-            yield KeyPart(f"owner{partition}", group, partial(self._dump_owner, place), partial(self._load_owner, place))
+        for (group, partition), owner in evaluator.owners.items():
+            yield KeyPart(f"owner{partition}", group, owner.dump, owner.load)
         for i, ring in evaluator.rings.items():
             yield KeyPart(f"ring{i}", ring.partitions, ring.dump, ring.load)
         for lives in self.lives:
@@ -223,19 +226,11 @@ class WindowsStep(Step):
             evaluator.fields[vector].load(field)
         self._cells: list[Any] = state["cells"]
 
-    def _dump_owner(self, place: tuple[int, int], start: int, stop: int) -> State:
-        return {"of": self.evaluator.owners[place][start:stop]}
-
-    def _load_owner(self, place: tuple[int, int], start: int, stop: int, state: State) -> None:
-        self.evaluator.owners[place][start:stop] = state["of"]
-
     def save_pages(self, pages: PageStore) -> None:
-        """Cells of slices."""
         for i, slices in enumerate(self.evaluator.slices):
             save_cells(slices, i, pages)
 
     def restored(self, open_: OpenRows, pages: PageStore) -> None:
-        """Cells of slices."""
         for i, (slices, (start, stop)) in enumerate(zip(self.evaluator.slices, self._cells, strict=True)):
             load_cells(slices, i, (start, stop), pages)
 
@@ -243,9 +238,32 @@ class WindowsStep(Step):
         """Rows are carried over, and what can be made of them is."""
         adopt_windows(self, old, given)
 
-    def numbers(self) -> dict[str, int]:
-        """None of its own."""
-        return {}
+
+def _spread_by(stage: WindowStage, output: Output) -> set[int] | None:
+    """The tables by whose keys a change spreads; None: it spreads to every row after it."""
+    found: set[int] = set()
+    for metric in output.metrics:
+        tally = stage.program.tallies[metric.tally]
+        program = stage.program.windows[tally.window]
+        if program.window.counts_rows and program.partitions != tally.group:
+            return None
+        base = stage.tables[tally.group].base
+        found.add(tally.group if base is None else base)  # a late row may give other lives to all rows of its key
+    return found
+
+
+def _differences(
+    old: Rows, new: Rows, rows: Reached, was: list[MetricColumn], now: list[MetricColumn], removed: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Places in `rows.old` to take back, and in `rows.new` to say. What was `removed` has changed if it came back."""
+
+    def differs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        changed = removed[rows.old[a]]
+        for one, other in zip(was, now, strict=True):
+            changed |= one.take(a).differs(other.take(b))
+        return changed
+
+    return diff(*old.keys.take(rows.old).beside(new.keys.take(rows.new)), differs)
 
 
 def _union(parts: list[np.ndarray]) -> np.ndarray:

@@ -18,8 +18,7 @@ from headrace.plan.windows import FieldWindow, RangeWindow, SpanWindow, UntilWin
 from headrace.steps.windows.looks import Looks
 
 if TYPE_CHECKING:
-    from headrace.aggregates.moves import Moves
-    from headrace.aggregates.tally import CountTally
+    from headrace.aggregates.tally import CountTally, Moves
     from headrace.program.windows import Report, WindowStage
     from headrace.state.reservoir import RowRange
     from headrace.steps.windows.fields import Positions
@@ -38,7 +37,6 @@ class Firings:
     row: np.ndarray | None = None  # where it is known: the last row that it sees
 
     def __len__(self) -> int:
-        """How many."""
         return len(self.place)
 
     def looks(self, at: np.ndarray, key: np.ndarray) -> Looks:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.aggregates.moves import Moves
-from headrace.aggregates.tally import grown
+from headrace.aggregates.tally import Moves
 from headrace.kernels.windows import rings
 from headrace.plan.windows import FieldWindow, RangeWindow, RowsWindow, SpanWindow, UnboundedWindow, UntilWindow
+from headrace.state.parts import grown
 
 if TYPE_CHECKING:
     from headrace.state.reservoir import RowRange
@@ -55,7 +55,7 @@ def moves_of(ev: Evaluator, index: int, pass_: Entering) -> Moves | None:
         case RowsWindow() if index in ev.rings:
             return ev.rings[index].moves(rows, commit=pass_.keep)
         case RowsWindow(rows=size):
-            stop = rows.first + len(rows.ts) - size
+            stop = rows.stop - size
             return rows_moves(rows, ev.between(max(0, rows.first - size), max(0, stop), pass_.open_), size)
         case UnboundedWindow() as window:
             return unbounded_moves(window, rows)
@@ -128,12 +128,10 @@ class Rings:
 
     @staticmethod
     def empty(window: RowsWindow, partitions: int, types: tuple[type, ...]) -> Rings:
-        """No rows."""
         none = np.zeros(0, np.int64)
         return Rings(window.rows, partitions, none, none, none, [np.zeros(0, t) for t in types])
 
     def grow(self, partitions: int) -> None:
-        """Make room for partitions."""
         self.total = grown(self.total, partitions)
         slots = len(self.total) * self.size
         more = slots - len(self.owner)
@@ -172,12 +170,10 @@ class Rings:
         return moves
 
     def dump(self, start: int, stop: int) -> dict[str, Any]:
-        """A range of partitions."""
         a, b = start * self.size, stop * self.size
         return {"total": self.total[start:stop], "rows": self.rows[a:b], **{f"r{i}": c[a:b] for i, c in enumerate(self.columns)}}
 
     def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        """A range of partitions."""
         a, b = start * self.size, stop * self.size
         self.total[start:stop], self.rows[a:b] = state["total"], state["rows"]
         for i, column in enumerate(self.columns):
