@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from headrace.errors import StateError
+from headrace.evolution.buckets import noted
 from headrace.evolution.compare import compare
 from headrace.oracle.rows import canonical_row
 from headrace.plan.expr import Expr
@@ -16,6 +17,8 @@ from headrace.plan.nodes import Late, Node, Project, Rejected, Scan, WindowAggre
 from headrace.plan.patterns import Pattern
 from headrace.plan.query import Emit, Query, Script, has_window
 from headrace.plan.windows import RangeWindow
+from headrace.program.stage import OneBucket
+from headrace.program.windows import WindowsProgram
 from headrace.stages.flatten import split_top
 from headrace.stages.meaning import program_of
 from headrace.testing.conformance import Run, check_outputs
@@ -34,6 +37,9 @@ class Told:
         """Seldom is not enough."""
         for what, count in least.items():
             assert self.cases[what] >= count, f"only {self.cases[what]} times {what}: {dict(self.cases)}"
+
+
+OTHERS = (1, 2, 4, 6)  # numbers of buckets, besides the one there was
 
 
 def variants(rng: Random, case: Case, most: int = 2) -> Case:
@@ -80,13 +86,16 @@ def check_changed(run: Run, seed: int, told: Told, buckets: int = 3) -> None:
     saved = engine.save()
     renamed = {q.name: f"{q.name}_again" if rng.random() < 0.3 else q.name for q in new}
     script = replace(run.script, queries=tuple(replace(q, name=renamed[q.name]) for q in new))
-    went_on = _go_on(script, buckets, saved, {renamed[q.name] for q in new if q not in old}, told)
+    now = rng.choice((buckets, *OTHERS))
+    went_on = _go_on(script, now, saved, {renamed[q.name] for q in new if q not in old}, told)
     if went_on is None:
         return
+    if now != buckets:
+        told.cases.update(redistributed(engine, went_on))
     script = went_on.lowered.script
     continued = compare(program_of(engine.lowered), program_of(went_on.lowered)).continued
     after = [*(went_on.push(batch) for batch in run.batches[place:]), went_on.finish(run.end)]
-    whole = LocalEngine(script, buckets)
+    whole = LocalEngine(script, now)
     reference = [*(whole.push(batch) for batch in run.batches), whole.finish(run.end)]
     for query in new:
         name = renamed[query.name]
@@ -105,6 +114,24 @@ def check_changed(run: Run, seed: int, told: Told, buckets: int = 3) -> None:
             if name in continued:
                 continue  # it means the same as one that was there
             _check_added(query, name, went_on, after, reference[place:], run, place, told)
+
+
+def redistributed(old: LocalEngine, new: LocalEngine) -> set[str]:
+    """What of state went to other buckets, if any key did."""
+    takes = compare(program_of(old.lowered), program_of(new.lowered)).takes
+    out = set()
+    for number in {t for t in takes if t is not None}:
+        stage = old.lowered.stages[number]
+        if isinstance(stage.route, OneBucket) or not any(
+            t.count for at, p in old._processors.items() if at[0] == number for t in p.tables
+        ):
+            continue
+        out |= {"rebucketed", type(stage.program).__name__.removesuffix("Program").lower(), *(t.role.name for t in stage.tables)}
+        out |= {type(t.window).__name__.removesuffix("Window").lower() for t in stage.tables if t.window is not None}
+        if isinstance(stage.program, WindowsProgram):
+            out |= {type(w.window).__name__.removesuffix("Window").lower() for w in stage.program.windows}
+        out |= {"noted"} if noted(stage) else set()
+    return out
 
 
 def _go_on(script: Script, buckets: int, saved: object, added: set[str], told: Told) -> LocalEngine | None:

@@ -15,6 +15,7 @@ from headrace.plan.types import INTEGRAL, base_type, decimal_parts
 from headrace.program.stage import ByHash, TableRole
 
 if TYPE_CHECKING:
+    from headrace.plan.expr import Expr
     from headrace.program.aggregates import Tally
     from headrace.program.stage import Stage, Table, Vector
     from headrace.program.windows import WindowProgram
@@ -30,6 +31,11 @@ def family(kind: str) -> str:
     if base in ("FLOAT", "DOUBLE"):
         return "floating"
     return f"decimal of scale {decimal_parts(kind)[1]}" if base == "DECIMAL" else kind
+
+
+def written(exprs: tuple[Expr, ...]) -> str:
+    """One thing of every row, as text: once where it is the same in the rows of every source."""
+    return exprs[0].sql if len(set(exprs)) == 1 else " | ".join(e.sql for e in exprs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,7 @@ def names_of(stage: Stage[Any], feeds: Mapping[str, str]) -> Names:
         return FEED.sub(lambda feed: f"<{feeds.get(feed[0], feed[0])}>", text)
 
     sources = tuple(told(s.name) for s in stage.sources)
-    inputs = tuple(" | ".join(dict.fromkeys(e.sql for e in i.exprs)) for i in stage.inputs)
+    inputs = tuple(written(i.exprs) for i in stage.inputs)
     kinds = [family(i.type) for i in stage.inputs]
     tables: list[str] = []
     for table in stage.tables:

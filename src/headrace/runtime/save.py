@@ -15,7 +15,7 @@ from headrace.errors import StateError
 from headrace.state.codec import decode, encode, fingerprint
 from headrace.state.open_rows import dump_open, load_open
 from headrace.state.parts import HeadPart, KeyPart
-from headrace.state.tables import PAGE, KeyTable, ValueTable
+from headrace.state.tables import PAGE, UNKNOWN, KeyTable, ValueTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,4 +119,7 @@ def _load_table(processor: TaskProcessor, table: int, count: int, state: State, 
         k: np.concatenate([p[f"keys.{k}"][: count - i * PAGE] for i, p in enumerate(parts)])
         for k in ("high", "low", "live", "refs")
     }
+    if any("keys.routes" in p for p in parts):  # a version before this one did not note them
+        known = [p.get("keys.routes", np.full(len(p["keys.high"]), UNKNOWN))[: count - i * PAGE] for i, p in enumerate(parts)]
+        keys["routes"] = np.concatenate(known)
     processor.tables.restore(table, {**_of(state, f"values{table}"), **keys})

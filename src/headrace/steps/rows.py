@@ -9,12 +9,13 @@ import numpy as np
 from headrace.steps.shown import carried, show, wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from headrace.program.outputs import Output
     from headrace.program.rows import RowsProgram
     from headrace.state.open_rows import OpenRows
     from headrace.state.parts import HeadPart, KeyPart, PageStore
+    from headrace.state.share import Share
     from headrace.steps.step import Given, Results, Standing, StepParts, Times, Turn
 
 
@@ -71,6 +72,14 @@ class RowsStep:
 
     def adopt(self, old: Any, open_: OpenRows, given: Given) -> None:
         """Nothing was kept."""
+
+    def owners(self, table: int) -> np.ndarray:
+        """No key has a life."""
+        return np.zeros(0, np.int64)
+
+    def gather(self, shares: Sequence[Share], open_: OpenRows) -> Sequence[list[np.ndarray]]:
+        """Nothing was kept."""
+        return ()
 
     def numbers(self) -> dict[str, int]:
         """None."""

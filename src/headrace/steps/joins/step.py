@@ -22,16 +22,17 @@ from headrace.kernels.codes import NULL
 from headrace.state.final_rows import FinalRows
 from headrace.state.parts import HeadPart
 from headrace.state.relayout import carry_final
+from headrace.state.rows import Rows
 from headrace.steps.joins.index import JoinIndex, Linked
 from headrace.steps.reached import Reached, reached
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from headrace.program.joins import JoinOutput, JoinStage
     from headrace.state.open_rows import OpenRows
     from headrace.state.parts import KeyPart, PageStore, State
-    from headrace.state.rows import Rows
+    from headrace.state.share import Share
     from headrace.steps.step import Given, Results, Standing, StepParts, Times, Turn
 
 _BELOW_CLOCK = np.int64(CLOCK_PLACE - 1)
@@ -349,6 +350,24 @@ class JoinStep:
         for side, kept in enumerate(self.kept):
             carry_final(old.kept[side], kept, given.relayout)
             self._load(side, kept.dump() | {"met": old._dump(side)["met"]})
+
+    def owners(self, table: int) -> np.ndarray:
+        """No key has a life."""
+        return np.zeros(0, np.int64)
+
+    def gather(self, shares: Sequence[Share], open_: OpenRows) -> Sequence[list[np.ndarray]]:
+        """Both sides, each in the total order, and which rows have met another."""
+        for side, kept in enumerate(self.kept):
+            rows, met = Rows.empty(self.layout), np.zeros(0, np.uint8)
+            for share in shares:
+                own = share.step.kept[side].rows()
+                rows = rows.append(share.rows(own))
+                if self.join.preserved[side]:
+                    met = np.concatenate((met, share.step._dump(side)["met"][share.mine(own.columns)]))
+            order = np.lexsort(rows.keys.columns[::-1])
+            kept.append(rows, order)
+            self._load(side, kept.dump() | {"met": met[order] if len(met) else met})
+        return [kept.rows().columns for kept in self.kept]
 
     def save_pages(self, pages: PageStore) -> None:
         """None of its own."""

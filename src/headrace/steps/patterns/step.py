@@ -23,6 +23,7 @@ from headrace.state.parts import HeadPart
 from headrace.state.relayout import carry_final
 from headrace.state.reservoir import ChunkCache
 from headrace.steps.patterns.events import NO_WORD, Events
+from headrace.steps.patterns.gather import gather_patterns
 from headrace.steps.patterns.grouping import Grouping
 from headrace.steps.patterns.pending import Held, Ready, watches
 from headrace.steps.patterns.results import ResultRows
@@ -31,7 +32,7 @@ from headrace.steps.patterns.spilled import Frames, as_id
 from headrace.steps.patterns.waiting import NEVER, Waiting, waits_on
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from headrace.changes.keys import Keys
     from headrace.plan.patterns import Spill
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from headrace.state.open_rows import OpenRows
     from headrace.state.parts import KeyPart, PageStore, State
     from headrace.state.rows import Rows
+    from headrace.state.share import Share
     from headrace.steps.step import Given, Results, Standing, StepParts, Times, Turn
 
 PATIENCE = 4  # events whose window is over are let go when one in so many is new; 0: always
@@ -340,6 +342,16 @@ class PatternStep:
         self._relink(open_.rows)
         names = {before: query for query, before in given.continued.items()}
         self.ready.parts = [(names[query], part) for query, part in old.ready.parts if query in names]
+
+    def owners(self, table: int) -> np.ndarray:
+        """No key has a life."""
+        return np.zeros(0, np.int64)
+
+    def gather(self, shares: Sequence[Share], open_: OpenRows) -> Sequence[list[np.ndarray]]:
+        """Events and what waits. All events are in memory, until there are too many of them."""
+        self._load(gather_patterns(self, shares, open_))
+        self._relink(open_.rows)
+        return [self.kept.rows().columns]
 
     def save_pages(self, pages: PageStore) -> None:
         """None of its own."""

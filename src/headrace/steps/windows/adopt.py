@@ -11,7 +11,7 @@ import numpy as np
 
 from headrace.aggregates.moves import Moves
 from headrace.aggregates.tally import DistinctTally
-from headrace.plan.windows import RangeWindow, RowsWindow
+from headrace.plan.windows import RangeWindow, RowsWindow, UntilWindow
 from headrace.state.relayout import carry_rows
 from headrace.steps.windows.slices import Sliced
 
@@ -80,7 +80,7 @@ def _carry_tallies(new: WindowsStep, old: WindowsStep, given: Given) -> None:
     before = {given.old.tally(t, old.program.windows): i for i, t in enumerate(old.program.tallies)}
     for spec, tally in zip(new.program.tallies, new.evaluator.tallies, strict=True):
         place = before.get(given.new.tally(spec, new.program.windows))
-        if place is None or _of_stored_rows(new, spec.window):
+        if place is None or of_stored_rows(new, spec.window):
             continue
         known, count = old.evaluator.tallies[place], new.tables[spec.group].count
         tally.load(0, count, known.dump(0, count))
@@ -89,9 +89,11 @@ def _carry_tallies(new: WindowsStep, old: WindowsStep, given: Given) -> None:
             tally.load_pairs(0, pairs, known.dump_pairs(0, pairs))
 
 
-def _of_stored_rows(step: WindowsStep, window: int) -> bool:
+def of_stored_rows(step: WindowsStep, window: int) -> bool:
     program = step.program.windows[window]
-    return isinstance(program.window, RangeWindow) or (isinstance(program.window, RowsWindow) and program.partitions is None)
+    if isinstance(program.window, RowsWindow):
+        return program.partitions is None
+    return isinstance(program.window, RangeWindow | UntilWindow)
 
 
 def _set_edges(new: WindowsStep, of: Evaluator) -> None:
@@ -112,13 +114,15 @@ def _rebuild(new: WindowsStep) -> None:
     to.grow()
     for spec, tally in zip(new.program.tallies, to.tallies, strict=True):
         window = new.program.windows[spec.window].window
-        if isinstance(tally, Sliced) or not _of_stored_rows(new, spec.window):
+        if isinstance(tally, Sliced) or not of_stored_rows(new, spec.window):
             continue
         if isinstance(window, RangeWindow):
             stop = to.edges[window.lag] if window.lag else reservoir.count
             _enter(tally, reservoir.between(to.edges[window.lag + window.size], stop), new)
         elif isinstance(window, RowsWindow):
             _enter(tally, reservoir.between(max(reservoir.oldest, reservoir.count - window.rows), reservoir.count), new)
+        elif isinstance(window, UntilWindow) and spec.window not in to.ended and reservoir.count:
+            _enter(tally, reservoir.until(reservoir.oldest, window.stop), new)
     for slices in to.slices:
         for run in reservoir.between(to.edges[to.offsets[-1]], reservoir.count):
             slices.enter(run)
