@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.program.script import ScriptProgram
 from headrace.program.written import read, write
 from headrace.spark.exchange.control import CONTROL_SOURCE, TICK_SOURCE
+from headrace.spark.storage.checkpoint import Checkpoint, identity
 from headrace.spark.storage.storage import Storage, join
+from headrace.stages.kept import Kept, as_before, kept_of
 from headrace.stages.meaning import program_of as script_program
 
 if TYPE_CHECKING:
-    from headrace.spark.storage.checkpoint import Checkpoint
+    from headrace.plan.query import Script
     from headrace.stages.lower import Lowered
+
+Make = Callable[["Script", Kept], "Lowered"]
 
 
 def program_of(lowered: Lowered, buckets: int) -> ScriptProgram:
@@ -23,6 +28,13 @@ def program_of(lowered: Lowered, buckets: int) -> ScriptProgram:
     sources = (*streams, CONTROL_SOURCE, *((TICK_SOURCE,) if ticks else ()))
     spools = tuple(dict.fromkeys(s.rows_of for s in lowered.streams))
     return replace(script_program(lowered), buckets=buckets, sources=sources, spools=spools)
+
+
+def unchanged(facts: Checkpoint, was: ScriptProgram | None, script: Script, make: Make) -> Lowered | None:
+    """The script as it was, if all that is new is what queries are called and where they stand."""
+    asked, called = (script, {}) if was is None else as_before(was, script)
+    lowered = make(asked, Kept() if was is None else kept_of(was, asked))
+    return replace(lowered, called=called) if facts.script == identity(lowered) else None
 
 
 def program_file(facts: Checkpoint, generation: int) -> str:

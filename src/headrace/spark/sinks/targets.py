@@ -32,7 +32,7 @@ def targets_of(spark: SparkSession, lowered: Lowered, facts: Checkpoint, *, foll
     targets = []
     for number, finish in enumerate(lowered.finishes):
         columns, query = tuple(n for n, _ in finish.items), finish.query
-        rest = (columns, places[number], has_op(finish), query.emit.ordered, query.name)
+        rest = (columns, places[number], has_op(finish), query.emit.ordered, lowered.called.get(query.name, query.name))
         match query.sink:
             case FileSink() as sink:
                 target = _file(number, sink, rest, facts.id)
