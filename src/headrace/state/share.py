@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from headrace.errors import StateError
 from headrace.evolution.buckets import noted, telling
 from headrace.program.stage import TableRole
 from headrace.state.rows import Rows
@@ -94,13 +93,9 @@ def _routes(table: KeyTable, *, noted: bool) -> np.ndarray:
     """What rows with each key are routed by."""
     if not noted:
         return (table.high[: table.count] >> ROUTE_BITS).astype(np.uint32)
-    live = table.live[: table.count]
-    if live.any() and (table.routes is None or (table.routes[: table.count][live] == UNKNOWN).any()):
-        raise StateError(
-            "the checkpoint does not say of every key in which bucket it belongs: the version that wrote it did not note it",
-            hint="leave the number of buckets as it is",
-        )
-    return np.zeros(0, np.uint32) if table.routes is None else table.routes[: table.count]
+    routes = np.full(table.count, UNKNOWN) if table.routes is None else table.routes[: table.count]
+    assert (routes[table.live[: table.count]] != UNKNOWN).all(), "a checkpoint that lacks them was refused before"
+    return routes
 
 
 def _numbered(to: KeyTable, table: KeyTable, kept: np.ndarray, routes: np.ndarray | None) -> np.ndarray:

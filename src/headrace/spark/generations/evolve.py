@@ -20,7 +20,7 @@ from headrace.evolution.compare import compare
 from headrace.spark.generations.cells import cells_of, last_committed
 from headrace.spark.generations.handover import Takes, given_cells, run_handover
 from headrace.spark.generations.offsets import carry_over
-from headrace.spark.generations.programs import Make, program_of, store_program, stored_program, unchanged
+from headrace.spark.generations.programs import Make, no_other_buckets, program_of, store_program, stored_program, unchanged
 from headrace.spark.plan import Labels
 from headrace.spark.storage.checkpoint import (
     Checkpoint,
@@ -80,6 +80,9 @@ def plan_generation(
             f"the run in {path!r} has ended, and its script has changed since",
             hint="name a new checkpoint directory; a script that is to change runs with --follow",
         )
+    refusal = no_other_buckets(facts, was, count)
+    if refusal is not None:
+        raise refusal
     lowered, comparison = _compared(was, script, make, count, facts.generation + 1, from_now)
     return Planned(facts, lowered, count, was, comparison)
 
@@ -109,6 +112,7 @@ def make_generation(spark: SparkSession, planned: Planned, storage: Storage, *, 
         if stored_program(storage, facts) is None:
             store_program(storage, facts, facts.generation, now)
         return facts
+    now = replace(now, noted=planned.was.noted)  # what an earlier version has written stays as it is
     sweep(storage, facts, planned.was)
     last, number = last_committed(storage, facts.spark), facts.generation + 1
     kept = tuple(s for s in planned.lowered.streams if s.name in planned.was.sources)
