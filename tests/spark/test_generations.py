@@ -280,6 +280,24 @@ def test_what_cannot_go_on_is_refused_and_changes_nothing(spark, tmp_path):
     assert facts(tmp_path)["generation"] == 0
 
 
+def test_a_query_from_now_meets_the_rows_of_its_table(spark, tmp_path):
+    given = Input(tmp_path)
+    (tmp_path / "towns.csv").write_text("a,Aach\nb,Bonn\nc,Celle\n")
+    STREAMS["towns"] = "CREATE TABLE towns (name STRING, town STRING) SOURCE FILE('{root}/towns.csv');"
+    QUERIES["placed"] = "SELECT p.id AS id, towns.town AS town FROM p JOIN towns ON p.card = towns.name EMIT FINAL"
+    READS["placed"] = ("p", "towns")
+    given.write(3)
+    go_on(spark, tmp_path, "sums")
+    given.write(2)
+    go_on(spark, tmp_path, "sums", "placed", from_now=("placed",))
+    given.write(FILES - 5)
+    finish(spark, tmp_path, "sums", "placed", buckets=3)
+    check(tmp_path, "sums")
+    came = [a.values for batch in batches_of("p")[3:] for a in batch.rows["p"]]
+    towns = {"a": "Aach", "b": "Bonn", "c": "Celle"}
+    assert Counter(read_sink(tmp_path / "placed")) == Counter((id, towns[card]) for id, card, *_ in came)
+
+
 def test_a_query_begins_complete_or_from_now(spark, tmp_path):
     """What is held of the last 15 seconds is enough for 10 of them; a minute begins with nothing, and stays apart."""
     given = Input(tmp_path)
@@ -291,9 +309,13 @@ def test_a_query_begins_complete_or_from_now(spark, tmp_path):
         line.rpartition("/: ")[2] for line in foreseen(script_of(tmp_path, "short", "changes", "sums"), str(tmp_path / "state"))
     ]
     assert [line.partition(":")[0].partition(",")[0] for line in said] == ["goes on", "begins", "refused"]
-    go_on(spark, tmp_path, "short", "changes", "sums", from_now=("changes",))
+    run = go_on(spark, tmp_path, "short", "changes", "sums", from_now=("changes",))
+    assert [name.rpartition("/changes")[2] for name in run.progress.filling] == ["/"], "not a minute yet, of which it says so"
     given.write(FILES - 6)
+    run = go_on(spark, tmp_path, "changes", "short", "sums", buckets=3)
+    assert len(run.progress.filling) == 1, "other buckets remember since when"
     finish(spark, tmp_path, "changes", "short", "sums")
+    assert facts(tmp_path)["generation"] == 2
     check(tmp_path, "sums")
     whole = LocalRun(script_of(tmp_path, "short"), tuple(batches_of("p")), {})
     outputs = drive(local_engine(whole.script, 2, None), whole)

@@ -138,14 +138,16 @@ class Host:
         processor = TaskProcessor(self.stages[at[0]], store, self.memory.chunks, key, self.chunk_rows)
         if version is not None:
             load(processor, store.head(), store)
-        elif at in self.first:
+        if at in self.first and (version is None or processor.fresh):
             deliver(processor, self.first[at])
+        processor.fresh = False
         return processor
 
     def hand_over(self, at: At, store: VersionedStore, before: Before) -> None:
         """Make a bucket of a changed script from those of the old one."""
         stage, bucket = at
         processor = TaskProcessor(self.stages[stage], store, self.memory.chunks, (self.owner, *at), self.chunk_rows)
+        processor.fresh = True
         names, giver = before.comparison.names, before.comparison.takes[stage]
         if giver is not None:
             old = before.share(giver, self.stages[stage], bucket, self.chunk_rows)
@@ -155,6 +157,8 @@ class Host:
             old = before.bucket((other, 0), self.chunk_rows)
             if old is not None:
                 adopt_clocks(processor, old, (names[0][stage], names[1][other]))
+        if giver is None:
+            processor.since = processor.clock.last
         self.save(at, processor, store)
 
     def save(self, at: At, processor: TaskProcessor, store: VersionedStore) -> None:

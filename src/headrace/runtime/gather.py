@@ -53,7 +53,7 @@ def gather(
     first = next(iter(olds.values()))
     assert all(old.clock.dump() == first.clock.dump() for old in olds.values()), "every bucket has seen the same of its sources"
     new.clock.load(first.clock.dump())  # type: ignore[arg-type]
-    new.begun = dict(first.begun)
+    new.begun, new.since, new.fresh = dict(first.begun), first.since, first.fresh
     shares = []
     teller = min(telling(stage), default=-1)
     for at, old in olds.items():

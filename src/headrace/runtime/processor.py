@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.changes.changes import Changes
+from headrace.plan.time import START_OF_TIME
 from headrace.runtime.clock import Clocks, Header
 from headrace.runtime.intake import all_true
 from headrace.runtime.opening import Opening
@@ -54,6 +55,8 @@ class TaskProcessor:
         self.open = Opening(stage, self.layout, self.tables)
         self._idle = not stage.program.queries  # only late rows are asked for
         self.begun: dict[str, int] = {}  # queries that were added to a running script say nothing of times up to these
+        self.fresh = False  # whether it was made beside others that go on, and still has to be given the rows of tables
+        self.since = START_OF_TIME  # how far time was when it began with nothing; it lacks what came before
 
     def attach(self, store: Store) -> None:
         """Go on with another handle to the same bytes."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.errors import StateError
+from headrace.plan.time import START_OF_TIME
 from headrace.state.codec import decode, encode, fingerprint
 from headrace.state.open_rows import dump_open, load_open
 from headrace.state.parts import HeadPart, KeyPart
@@ -37,6 +38,8 @@ def save(processor: TaskProcessor, pages: PageStore) -> bytes:
         "counts": [t.count for t in processor.tables],
         "counted": processor.open.counts.view(np.uint8),
         "begun": processor.begun,
+        "since": processor.since,
+        "fresh": processor.fresh,
         **_named("open", dump_open(processor.open.rows)),
     }
     for part in heads:
@@ -57,7 +60,8 @@ def load(processor: TaskProcessor, head: bytes, pages: PageStore) -> None:
         )
     opening = processor.open
     processor.clock.load(state["clock"])
-    processor.begun = state["begun"]
+    processor.begun, processor.since = state["begun"], state.get("since", START_OF_TIME)
+    processor.fresh = state.get("fresh", False)
     opening.rows = load_open(_of(state, "open"), processor.layout, len(opening.rows.wanted))
     opening.counts = state["counted"].view(np.bool_)
     paged = list(_pages(state["counts"]))

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
+from headrace.evolution.filling import filling
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.runs.events import ProgressEvent
 from headrace.runs.losses import StreamRows
 from headrace.spark.exchange.slots import METRICS_ROW
 
-METRICS = ("late", "rows", "frontier", "cache_hits", "cache_misses", "rejected", "newest", "missed", "punctuation", "waiting")
+if TYPE_CHECKING:
+    from headrace.stages.lower import Lowered
+
+METRICS = (
+    "late", "rows", "frontier", "cache_hits", "cache_misses", "rejected", "newest", "missed", "punctuation", "waiting", "filling",
+)  # fmt: skip
 
 
 def observations() -> list[Any]:
@@ -24,8 +30,9 @@ def observations() -> list[Any]:
     return out
 
 
-def progress_event(batch: int, took_ms: float, observed: Any, streams: tuple[StreamRows, ...]) -> ProgressEvent:
+def progress_event(batch: int, took_ms: float, observed: Any, streams: tuple[StreamRows, ...], lowered: Lowered) -> ProgressEvent:
     """A micro-batch by what was observed of it, and of the rows of each stream."""
+    feeds = {f.query.name for f in lowered.feeds}
     seen = {name: observed["headrace"][name] for name in METRICS}
     frontier, newest = seen["frontier"], seen["newest"]
     known = frontier is not None and newest is not None and START_OF_TIME < frontier < END_OF_TIME
@@ -42,4 +49,5 @@ def progress_event(batch: int, took_ms: float, observed: Any, streams: tuple[Str
         punctuation=seen["punctuation"] or 0,
         waiting=seen["waiting"] or 0,
         streams=streams,
+        filling=tuple(lowered.called.get(q, q) for q in filling(lowered.stages, seen["filling"] or 0) if q not in feeds),
     )

@@ -399,7 +399,8 @@ class Run:
                     continue
                 self._seen_batches.add(batch)
                 took = float(progress["durationMs"].get("triggerExecution", 0))
-                event = progress_event(self.facts.first_batch + batch, took, observed, counts_of(self.lowered.streams, observed))
+                number, counts = self.facts.first_batch + batch, counts_of(self.lowered.streams, observed)
+                event = progress_event(number, took, observed, counts, self.lowered)
                 self._totals = self._totals.plus(event)
                 self._untold.append(event)
 

@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from headrace.cli.consoles import err, say, warnings_on
+from headrace.plan.query import last_part
 from headrace.runs.losses import LOUD, StreamRows, added, how_to_see
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ class Totals:
         yield "rejected", f"{self.rejected:,}", "red" if self.rejected else ""
         if self.punctuation:
             yield "punctuation", f"{self.punctuation:,}", ""
+        if self.last.filling:
+            yield "filling", ", ".join(map(last_part, self.last.filling)), "yellow"
         if self.last.waiting:
             yield "waiting", f"{self.last.waiting:,}", "yellow"
         yield "lag", "-" if self.last.frontier_lag_s is None else span(self.last.frontier_lag_s), ""
@@ -76,7 +79,8 @@ class Totals:
         """The line that stays."""
         parts = [f"{self.rows_in:,} rows in", f"{self.rows_out:,} out", f"{self.late:,} late", f"{self.rejected:,} rejected"]
         parts += [f"{self.punctuation:,} punctuation"] if self.punctuation else []
-        return f"{', '.join(parts)}; {self.batches} batches, {span(self.seconds)}"
+        left = ", ".join(map(last_part, self.last.filling)) if self.last else ""
+        return f"{', '.join(parts)}; {self.batches} batches, {span(self.seconds)}" + (f"; not full yet: {left}" if left else "")
 
 
 class Progress:
