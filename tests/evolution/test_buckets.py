@@ -50,7 +50,7 @@ MAKES: dict[str, tuple[Callable[[int], Case], int, int, tuple[str, ...]]] = {
         ("session", "delta", "span", "until", "noted", "PAIR", "VALUE"),
     ),
     "slices": (lambda seed: sampled(shared_looks(), seed), 5, 6, ("range",)),
-    "patterns": (seeded_pattern_case, 12, 4, ("pattern",)),
+    "patterns": (seeded_pattern_case, 12, 4, ("pattern", "spill")),
     "joins": (lambda seed: sampled(joins(), seed), 10, 4, ("join", "UNIQUE")),
     "cascades": (a_case, 7, 6, ("windows",)),
 }
@@ -77,14 +77,24 @@ SELECT a, b, MIN(s) AS least, MAX(s) AS most, COUNT(DISTINCT s) AS d, SUM(x) AS 
 SELECT a, MAX(s) AS most, SUM(x) AS t, COUNT(DISTINCT b) AS d FROM p [ROWS 3 PARTITIONED BY a] GROUP BY a {emit} INTO ring;
 SELECT a, b, MIN(s) AS least, COUNT(DISTINCT s) AS d FROM p [RANGE 6 SECONDS] GROUP BY b, a {emit} INTO sliding;
 SELECT a, COUNT(*) AS n, LAST(s) AS z FROM p [SIZE 4 SECONDS] GROUP BY a {emit} INTO report;
-SELECT a, s FROM p EMIT FINAL IN ORDER INTO rows;"""
+SELECT a, s FROM p EMIT FINAL IN ORDER INTO rows;
+CREATE STREAM c AS SELECT a, COUNT(*) AS n FROM p [RANGE 3 SECONDS] GROUP BY a;
+SELECT a, n FROM c {emit} INTO results;
+SELECT a, n FROM c WHERE n > 1 EMIT FINAL INTO sure;
+SELECT a, n, SUM(n) AS t FROM c [ROWS 2 PARTITIONED BY n] GROUP BY n EMIT FINAL INTO over;
+EVENT SEQ(p y, p z) WHERE y.a = z.a AND y.b < z.b WITHIN 4 SECONDS RETURN y.a AS a, z.s AS s {order} INTO sequences;
+CREATE STREAM d AS SELECT a, COUNT(*) AS n FROM p [RANGE 5 SECONDS] GROUP BY a;
+MERGE c, d INTO m;
+SELECT a, n FROM m {emit} INTO both;
+SELECT a, n FROM m WHERE n < 9 EMIT FINAL INTO merged;"""
 
 
 @pytest.mark.parametrize("more", ["", "KEEP 9 SECONDS", "UNIQUE BY a, b, s WITHIN 5 SECONDS"], ids=["plain", "KEEP", "UNIQUE"])
 @pytest.mark.parametrize("emit", ["EMIT CHANGES", "EMIT FINAL"])
 def test_all_that_is_kept_of_a_key_goes_along(emit: str, more: str):
     """Forty keys and their values, over groups that are the route, and groups that are finer."""
-    script, rng = parse_script(SCRIPT.format(emit=emit, more=more)), Random(7)
+    order = "EMIT FINAL IN ORDER" + ("" if "UNIQUE" in more else " USING KSLACK" if "FINAL" in emit else "")
+    script, rng = parse_script(SCRIPT.format(emit=emit, more=more, order=order)), Random(7)
     batches = []
     for start in range(0, 60, 3):
         rows = [
