@@ -60,6 +60,18 @@ def test_an_old_format_is_refused_with_words(number, tmp_path):
     assert tree(state) == before
 
 
+def test_what_a_run_would_do_with_format_7_is_said_beforehand(tmp_path):
+    from headrace.spark.generations.foreseen import foreseen
+
+    state = laid_out(7, tmp_path)
+    before, script = tree(state), script_of(tmp_path)
+    assert foreseen(script, str(state)) == ["nothing changes: all queries go on"]
+    (said,) = foreseen(script, str(state), 2)
+    assert said.startswith("refused: ")
+    assert said.endswith("does not say of every key in which bucket it belongs: an earlier version began it")
+    assert tree(state) == before
+
+
 def expected(root: Path) -> dict[str, Counter]:
     """What comes after the first two files, by the engine of the tests in one go."""
     engine = LocalEngine(script_of(root), 1)

@@ -255,6 +255,8 @@ def test_the_number_of_buckets_alone_changes(spark, tmp_path):
     given.write(2)
     go_on(spark, tmp_path, *MAIN, "cascade", buckets=4)
     given.write(2)
+    said = foreseen(script_of(tmp_path, *MAIN, "cascade"), str(tmp_path / "state"), 1)
+    assert said == ["4 buckets become 1: keys take their state along"]
     go_on(spark, tmp_path, *MAIN, "cascade", buckets=1)
     given.write(2)
     spark.conf.set(BUCKETS, "3")
@@ -265,6 +267,7 @@ def test_the_number_of_buckets_alone_changes(spark, tmp_path):
     assert (facts(tmp_path)["generation"], facts(tmp_path)["buckets"]) == (2, 3)
     given.write(FILES - 6)
     finish(spark, tmp_path, *MAIN, "cascade")
+    finish(spark, tmp_path, *MAIN, "cascade", buckets=5)  # there is nothing left to do
     assert (facts(tmp_path)["generation"], facts(tmp_path)["buckets"]) == (2, 3)
     check(tmp_path, *MAIN, "cascade")
 

@@ -71,8 +71,8 @@ def plan_generation(
         return Planned(new_checkpoint(path, lowered, buckets or default, storage), lowered, buckets or default)
     was, count = stored_program(storage, facts), buckets or facts.buckets
     again = unchanged(facts, was, script, make)
-    if again is not None and count == facts.buckets:
-        return Planned(facts, again, count)
+    if again is not None and (count == facts.buckets or facts.ended):  # a run that has ended has nothing to spread
+        return Planned(facts, again, facts.buckets)
     if was is None:
         raise another_script(path)
     if facts.ended:
