@@ -47,7 +47,7 @@ MAKES: dict[str, tuple[Callable[[int], Case], int, int, tuple[str, ...]]] = {
         lambda seed: sampled(policy_cases(), seed),
         20,
         4,
-        ("session", "delta", "span", "until", "noted", "PAIR", "VALUE"),
+        ("LIFE", "delta", "span", "until", "noted", "VALUE"),
     ),
     "slices": (lambda seed: sampled(shared_looks(), seed), 5, 6, ("range",)),
     "patterns": (seeded_pattern_case, 12, 4, ("pattern", "spill")),
@@ -77,6 +77,7 @@ SELECT a, b, MIN(s) AS least, MAX(s) AS most, COUNT(DISTINCT s) AS d, SUM(x) AS 
 SELECT a, MAX(s) AS most, SUM(x) AS t, COUNT(DISTINCT b) AS d FROM p [ROWS 3 PARTITIONED BY a] GROUP BY a {emit} INTO ring;
 SELECT a, b, MIN(s) AS least, COUNT(DISTINCT s) AS d FROM p [RANGE 6 SECONDS] GROUP BY b, a {emit} INTO sliding;
 SELECT a, COUNT(*) AS n, LAST(s) AS z FROM p [SIZE 4 SECONDS] GROUP BY a {emit} INTO report;
+SELECT a, COUNT(DISTINCT s) AS d, MAX(s) AS most FROM p [SESSION 2 SECONDS] GROUP BY a {emit} INTO sessions;
 SELECT a, s FROM p EMIT FINAL IN ORDER INTO rows;
 CREATE STREAM c AS SELECT a, COUNT(*) AS n FROM p [RANGE 3 SECONDS] GROUP BY a;
 SELECT a, n FROM c {emit} INTO results;
