@@ -5,6 +5,15 @@ from rich.console import Console
 from headrace.cli.run.progress import Progress, Totals, span
 
 
+def test_queries_that_are_not_full_yet_are_named(fake):
+    totals = Totals()
+    totals.add(fake.progress(0, filling=("out/daily/", "weekly.csv")))
+    assert "filling daily, weekly  lag" in totals.line().plain
+    assert totals.summary().endswith("; not full yet: daily, weekly")
+    totals.add(fake.progress(1))
+    assert "full" not in totals.summary()
+
+
 def test_the_line_shows_everything_that_is_promised(fake):
     totals = Totals()
     assert "starting" in totals.line().plain

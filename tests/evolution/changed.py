@@ -7,15 +7,21 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from headrace.errors import StateError
+from widened import as_narrow, widened
+
+from headrace.errors import QueryError, StateError
+from headrace.evolution.buckets import noted
 from headrace.evolution.compare import compare
 from headrace.oracle.rows import canonical_row
 from headrace.plan.expr import Expr
 from headrace.plan.joins import Join
-from headrace.plan.nodes import Late, Node, Project, Rejected, Scan, WindowAggregate, WindowReport, children
+from headrace.plan.nodes import Late, Node, Project, Rejected, Scan, WindowAggregate, WindowReport, base_streams, children
 from headrace.plan.patterns import Pattern
 from headrace.plan.query import Emit, Query, Script, has_window
 from headrace.plan.windows import RangeWindow
+from headrace.program.patterns import PatternProgram
+from headrace.program.stage import OneBucket
+from headrace.program.windows import WindowsProgram
 from headrace.stages.flatten import split_top
 from headrace.stages.meaning import program_of
 from headrace.testing.conformance import Run, check_outputs
@@ -34,6 +40,9 @@ class Told:
         """Seldom is not enough."""
         for what, count in least.items():
             assert self.cases[what] >= count, f"only {self.cases[what]} times {what}: {dict(self.cases)}"
+
+
+OTHERS = (1, 2, 4, 6)  # numbers of buckets, besides the one there was
 
 
 def variants(rng: Random, case: Case, most: int = 2) -> Case:
@@ -78,21 +87,29 @@ def check_changed(run: Run, seed: int, told: Told, buckets: int = 3) -> None:
     engine = LocalEngine(replace(run.script, queries=tuple(old)), buckets)
     before = [engine.push(batch) for batch in run.batches[:place]]
     saved = engine.save()
+    wide = run_widened(run, place) if rng.random() < 0.4 else None
+    run, there = wide or run, {q.name for q in old}
+    new = [next(q for q in run.script.queries if q.name == n.name) for n in new]
     renamed = {q.name: f"{q.name}_again" if rng.random() < 0.3 else q.name for q in new}
     script = replace(run.script, queries=tuple(replace(q, name=renamed[q.name]) for q in new))
-    went_on = _go_on(script, buckets, saved, {renamed[q.name] for q in new if q not in old}, told)
+    now = rng.choice((buckets, *OTHERS))
+    added = {renamed[q.name] for q in new if q.name not in there or wide}  # a wider one may be refused, as a new one
+    went_on = _go_on(script, now, saved, added, told)
     if went_on is None:
         return
+    if now != buckets:
+        told.cases.update(redistributed(engine, went_on))
     script = went_on.lowered.script
     continued = compare(program_of(engine.lowered), program_of(went_on.lowered)).continued
     after = [*(went_on.push(batch) for batch in run.batches[place:]), went_on.finish(run.end)]
-    whole = LocalEngine(script, buckets)
+    whole = Watched(script, now)
     reference = [*(whole.push(batch) for batch in run.batches), whole.finish(run.end)]
     for query in new:
         name = renamed[query.name]
         if name not in {q.name for q in script.queries}:
             continue
-        assert query not in old or name in continued
+        assert query.name not in there or name in continued or wide
+        told.cases["widened"] += wide is not None and name in continued
         if continued.get(name) == query.name:
             told.cases["continued"] += 1
             told.cases["renamed"] += name != query.name
@@ -102,9 +119,98 @@ def check_changed(run: Run, seed: int, told: Told, buckets: int = 3) -> None:
             check_outputs(own, outputs, f"after {place} batches another script went on")
         else:
             told.cases["added"] += 1
-            if name in continued:
+            if name in continued or query.name in there:
                 continue  # it means the same as one that was there
-            _check_added(query, name, went_on, after, reference[place:], run, place, told)
+            if not {s.name for s in base_streams(query.node)} <= {s.name for s in engine.lowered.streams}:
+                told.cases["new_stream"] += 1  # it begins with the stream, of which all is to come
+                continue
+            feed = feed_of(whole, name)
+            if feed is None:
+                _check_added(query, name, went_on, after, reference[place:], run, place, told)
+            else:
+                _check_added_over(name, after, reference[place:], whole.fed[feed][place:], told)
+
+
+def run_widened(run: Run, place: int) -> Run | None:
+    """The same over wider columns, as far as that is the same up to this place: what overflows, and is rejected, may not."""
+    try:
+        wide = Run.of(widened(run.script), as_narrow(run.script, run.batches))
+    except QueryError:  # columns of several streams, of which one cannot be widened
+        return None
+    for query in run.script.queries:
+        for was, now in zip(run.expected[query.name][:place], wide.expected[query.name][:place], strict=True):
+            if [[(k, canonical_row(r)) for k, r in e] for e in (was.changes, was.final)] != [
+                [(k, canonical_row(r)) for k, r in e] for e in (now.changes, now.final)
+            ]:
+                return None
+    return wide
+
+
+class Watched(LocalEngine):
+    """One that remembers which rows its feeds have given, batch by batch."""
+
+    def __init__(self, *made: Any) -> None:
+        self.fed: dict[str, list[list[tuple[int, tuple[int, ...]]]]] = {}
+        super().__init__(*made)
+
+    def _run(self, cells: Any, out: Outputs) -> Outputs:
+        for name in self._feeds:
+            self.fed.setdefault(name, []).append([])
+        return super()._run(cells, out)
+
+    def _feed(self, name: str, changes: Any, cells: Any) -> None:
+        for sign, *key in zip(changes.sign, *changes.keys.columns, strict=True):
+            while len(key) > 3 and key[-1] == 0:
+                key.pop()
+            self.fed[name][-1].append((int(sign), tuple(map(int, key))))
+        super()._feed(name, changes, cells)
+
+
+def feed_of(engine: LocalEngine, name: str) -> str | None:
+    """The feed whose rows are the events of a query, if it is one alone."""
+    for stage in engine.lowered.stages:
+        if any(o.query == name for o in stage.program.outputs) and len(stage.sources) == 1 and stage.sources[0].follows:
+            return stage.sources[0].name
+    return None
+
+
+def _check_added_over(
+    name: str, after: list[Outputs], reference: list[Outputs], fed: list[list[tuple[int, tuple[int, ...]]]], told: Told
+) -> None:
+    """One that was added over results says of every result that came after it what it would have said; corrections, too."""
+    mine: set[tuple[int, ...]] = set()
+    said: Counter[Any] = Counter()
+    for number, (own, whole, came) in enumerate(zip(after, reference, fed, strict=True)):
+        mine |= {key for sign, key in came if sign > 0}
+        got = Counter((c.sign, c.key, canonical_row(c.row)) for c in own[name])
+        want: Counter[Any] = Counter()
+        for c in sorted(whole[name], key=lambda c: c.sign):
+            one = c.key, canonical_row(c.row)
+            if said[one] > 0 if c.sign < 0 else c.key in mine:
+                want[c.sign, *one] += 1
+                said[one] += c.sign
+        told.cases["added_over_results"] += bool(want)
+        assert got == want, f"{name} in batch {number} after it was added:\n{got - want}\nwant {want - got}"
+
+
+def redistributed(old: LocalEngine, new: LocalEngine) -> set[str]:
+    """What of state went to other buckets, if any key did."""
+    takes = compare(program_of(old.lowered), program_of(new.lowered)).takes
+    out = set()
+    for number in {t for t in takes if t is not None}:
+        stage = old.lowered.stages[number]
+        if isinstance(stage.route, OneBucket) or not any(
+            t.count for at, p in old._processors.items() if at[0] == number for t in p.tables
+        ):
+            continue
+        out |= {"rebucketed", type(stage.program).__name__.removesuffix("Program").lower(), *(t.role.name for t in stage.tables)}
+        out |= {type(t.window).__name__.removesuffix("Window").lower() for t in stage.tables if t.window is not None}
+        if isinstance(stage.program, WindowsProgram):
+            out |= {type(w.window).__name__.removesuffix("Window").lower() for w in stage.program.windows}
+        if isinstance(stage.program, PatternProgram):
+            out |= {name for name in ("spill", "slack") if getattr(stage.program.sequence, name) is not None}
+        out |= {"noted"} if noted(stage) else set()
+    return out
 
 
 def _go_on(script: Script, buckets: int, saved: object, added: set[str], told: Told) -> LocalEngine | None:
@@ -133,7 +239,7 @@ def _check_added(
     per_event = isinstance(core, WindowAggregate | Scan | Late | Rejected)
     alone = len(run.script.streams) == 1
     if per_event and any(map(has_window, children(core))):
-        told.cases["added_over_results"] += 1
+        told.cases["added_over_several"] += 1
         return
 
     def wanted(key: tuple[int, ...]) -> bool:

@@ -36,7 +36,7 @@ def changes(make: Callable[[int], Case], few: int, share: int, **least: int) -> 
 
     told = Told()
     hold(case, lambda run, seed: check_changed(run, seed, told), examples(few, share), first=FIRST + 100, tries=6)
-    told.at_least(**least)
+    told.at_least(rebucketed=2, widened=1, **least)
 
 
 def test_windows_of_a_changed_script():
@@ -60,4 +60,4 @@ def test_joins_of_a_changed_script():
 
 
 def test_cascades_of_a_changed_script():
-    changes(lambda seed: variants(Random(seed), a_case(seed)), 7, 6, continued=4, refused=1)
+    changes(lambda seed: variants(Random(seed), a_case(seed)), 14, 6, continued=4, refused=1, added_over_results=1)

@@ -17,7 +17,11 @@ SCRIPT = """CREATE STREAM p ({columns}) SOURCE FILE('p.csv') TIMESTAMP BY at DEL
 SELECT card, n, SUM(n) AS s, SUM(x) AS f, SUM(d) AS e, MAX(x) AS top, COUNT(DISTINCT n) AS k
 FROM p [RANGE 5 SECONDS] GROUP BY n {emit} INTO per_event;
 SELECT n, SUM(d) AS e, LAST(x) AS x FROM p [SIZE 4 SECONDS] GROUP BY n {emit} INTO report;
-SELECT n, COUNT(*) AS c, MIN(d) AS least FROM p [UNBOUNDED] GROUP BY n {emit} INTO always;"""
+SELECT n, COUNT(*) AS c, MIN(d) AS least, VARIANCE(x) AS v FROM p [UNBOUNDED] GROUP BY n {emit} INTO always;
+SELECT l.n AS n, l.x AS x, r.d AS d FROM p [RANGE 3 SECONDS] l JOIN p [RANGE 3 SECONDS] r ON l.card = r.card {emit}
+  INTO pairs;
+EVENT SEQ(p a, p b) WHERE a.card = b.card AND a.x < b.x WITHIN 3 SECONDS RETURN a.n AS n, b.x AS x, b.d AS d {emit}
+  INTO pattern;"""
 OLD = "at TIMESTAMP, card STRING, n INT, x FLOAT, d DECIMAL(10, 2)"
 CHANGED = {
     "wider": "at TIMESTAMP, card STRING, n BIGINT, x DOUBLE, d DECIMAL(14, 2)",

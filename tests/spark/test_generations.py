@@ -17,6 +17,7 @@ from headrace.plan.schema import Schema
 from headrace.plan.time import SECOND
 from headrace.spark.generations import evolve, offsets
 from headrace.spark.generations.foreseen import foreseen
+from headrace.spark.plan import BUCKETS
 from headrace.spark.run import Run, start_run
 from headrace.spark.storage.checkpoint import Checkpoint
 from headrace.spark.storage.storage import LocalStorage
@@ -93,11 +94,11 @@ def go_on(spark, root: Path, *names: str, **more) -> Run:
     return run
 
 
-def finish(spark, root: Path, *names: str) -> None:
+def finish(spark, root: Path, *names: str, buckets: int | None = None) -> None:
     """Run a script to the end of its input."""
     start_run(
         spark, script_of(root, *names), {}, checkpoint=str(root / "state"),
-        options={"maxFilesPerTrigger": "1"},
+        options={"maxFilesPerTrigger": "1"}, buckets=buckets,
     ).wait(240)  # fmt: skip
 
 
@@ -135,8 +136,8 @@ def test_queries_come_and_go(spark, tmp_path):
     go_on(spark, tmp_path, "others", "pairs", "order", "cascade", "sums", "changes")  # one more level, stages in another order
     assert (facts(tmp_path)["generation"], facts(tmp_path)["first_batch"]) == (1, 1)
     given.write(FILES - 4)
-    finish(spark, tmp_path, *MAIN, "others")  # one level less
-    assert facts(tmp_path)["generation"] == 2
+    finish(spark, tmp_path, *MAIN, "others", buckets=3)  # one level less
+    assert (facts(tmp_path)["generation"], facts(tmp_path)["buckets"]) == (2, 3)
     assert made(tmp_path) == ["program.2", "spark.2"]
     assert not (tmp_path / "state" / "spool" / "t").exists(), "nobody reads it any more"
     check(tmp_path, *MAIN, "others")
@@ -208,7 +209,7 @@ def test_whenever_it_is_killed_one_generation_counts(spark, tmp_path, monkeypatc
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, deed)
             with pytest.raises(Death):
-                go_on(spark, tmp_path, *MAIN, "cascade")
+                go_on(spark, tmp_path, *MAIN, "cascade", buckets=3)
         assert facts(tmp_path)["generation"] == 0, moment
         assert (tree(spark_folder), tree(tmp_path / "sums")) == (before, published), moment
     go_on(spark, tmp_path, *MAIN)  # the old script goes on as if nothing had been
@@ -218,11 +219,56 @@ def test_whenever_it_is_killed_one_generation_counts(spark, tmp_path, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(Checkpoint, "store", after(Checkpoint.store, lambda: shutil.rmtree(spark_folder / "offsets")))
         with pytest.raises(Death):
-            go_on(spark, tmp_path, *MAIN, "cascade")
-    assert facts(tmp_path)["generation"] == 1
+            go_on(spark, tmp_path, *MAIN, "cascade", buckets=3)
+    assert (facts(tmp_path)["generation"], facts(tmp_path)["buckets"]) == (1, 3)
     given.write(FILES - 5)
     finish(spark, tmp_path, *MAIN, "cascade")
     assert made(tmp_path) == ["program.1", "spark.1"]
+    check(tmp_path, *MAIN, "cascade")
+
+
+def test_queries_that_are_moved_and_renamed_make_no_generation(spark, tmp_path):
+    """What goes on writes where it is told to now."""
+    given = Input(tmp_path)
+    given.write(3)
+    go_on(spark, tmp_path, *MAIN, "others")
+    before, written = facts(tmp_path), {name: read_sink(tmp_path / name) for name in MAIN}
+    QUERIES["again"] = (
+        "  SELECT  id, card,\n sum(amount) AS s, MIN( amount ) AS lo FROM p [RANGE 15 SECONDS] GROUP BY card EMIT FINAL"
+    )
+    names = ("others", "order", "again", "changes", "pairs")
+    assert foreseen(script_of(tmp_path, *names), str(tmp_path / "state")) == ["nothing changes: all queries go on"]
+    given.write(FILES - 3)
+    run = go_on(spark, tmp_path, *names)
+    assert {name.rstrip("/").rpartition("/")[2] for name in run._names.values()} == set(names)
+    assert (facts(tmp_path), made(tmp_path)) == (before, ["program.0", "spark"])
+    finish(spark, tmp_path, *names[:2], *names[:1:-1])
+    assert read_sink(tmp_path / "sums") == written["sums"]
+    for file in (tmp_path / "again").glob("batch-*"):
+        shutil.copy(file, tmp_path / "sums")
+    check(tmp_path, *MAIN, "others")
+
+
+def test_the_number_of_buckets_alone_changes(spark, tmp_path):
+    """By the option, and by the setting, which a run that is not told otherwise keeps to."""
+    given = Input(tmp_path)
+    given.write(2)
+    go_on(spark, tmp_path, *MAIN, "cascade", buckets=4)
+    given.write(2)
+    said = foreseen(script_of(tmp_path, *MAIN, "cascade"), str(tmp_path / "state"), 1)
+    assert said == ["4 buckets become 1: keys take their state along"]
+    go_on(spark, tmp_path, *MAIN, "cascade", buckets=1)
+    given.write(2)
+    spark.conf.set(BUCKETS, "3")
+    try:
+        go_on(spark, tmp_path, *MAIN, "cascade", buckets=None)
+    finally:
+        spark.conf.unset(BUCKETS)
+    assert (facts(tmp_path)["generation"], facts(tmp_path)["buckets"]) == (2, 3)
+    given.write(FILES - 6)
+    finish(spark, tmp_path, *MAIN, "cascade")
+    finish(spark, tmp_path, *MAIN, "cascade", buckets=5)  # there is nothing left to do
+    assert (facts(tmp_path)["generation"], facts(tmp_path)["buckets"]) == (2, 3)
     check(tmp_path, *MAIN, "cascade")
 
 
@@ -232,11 +278,27 @@ def test_what_cannot_go_on_is_refused_and_changes_nothing(spark, tmp_path):
     before = tree(tmp_path / "state")
     with pytest.raises(StateError, match="changes/' cannot begin complete: it needs rows of the last 1 minute"):
         go_on(spark, tmp_path, "sums", "changes")
-    with pytest.raises(StateError, match="has 2 buckets"):
-        go_on(spark, tmp_path, "sums", buckets=3)
     assert tree(tmp_path / "state") == before
     go_on(spark, tmp_path, "sums", buckets=None)
     assert facts(tmp_path)["generation"] == 0
+
+
+def test_a_query_from_now_meets_the_rows_of_its_table(spark, tmp_path):
+    given = Input(tmp_path)
+    (tmp_path / "towns.csv").write_text("a,Aach\nb,Bonn\nc,Celle\n")
+    STREAMS["towns"] = "CREATE TABLE towns (name STRING, town STRING) SOURCE FILE('{root}/towns.csv');"
+    QUERIES["placed"] = "SELECT p.id AS id, towns.town AS town FROM p JOIN towns ON p.card = towns.name EMIT FINAL"
+    READS["placed"] = ("p", "towns")
+    given.write(3)
+    go_on(spark, tmp_path, "sums")
+    given.write(2)
+    go_on(spark, tmp_path, "sums", "placed", from_now=("placed",))
+    given.write(FILES - 5)
+    finish(spark, tmp_path, "sums", "placed", buckets=3)
+    check(tmp_path, "sums")
+    came = [a.values for batch in batches_of("p")[3:] for a in batch.rows["p"]]
+    towns = {"a": "Aach", "b": "Bonn", "c": "Celle"}
+    assert Counter(read_sink(tmp_path / "placed")) == Counter((id, towns[card]) for id, card, *_ in came)
 
 
 def test_a_query_begins_complete_or_from_now(spark, tmp_path):
@@ -250,9 +312,13 @@ def test_a_query_begins_complete_or_from_now(spark, tmp_path):
         line.rpartition("/: ")[2] for line in foreseen(script_of(tmp_path, "short", "changes", "sums"), str(tmp_path / "state"))
     ]
     assert [line.partition(":")[0].partition(",")[0] for line in said] == ["goes on", "begins", "refused"]
-    go_on(spark, tmp_path, "short", "changes", "sums", from_now=("changes",))
+    run = go_on(spark, tmp_path, "short", "changes", "sums", from_now=("changes",))
+    assert [name.rpartition("/changes")[2] for name in run.progress.filling] == ["/"], "not a minute yet, of which it says so"
     given.write(FILES - 6)
+    run = go_on(spark, tmp_path, "changes", "short", "sums", buckets=3)
+    assert len(run.progress.filling) == 1, "other buckets remember since when"
     finish(spark, tmp_path, "changes", "short", "sums")
+    assert facts(tmp_path)["generation"] == 2
     check(tmp_path, "sums")
     whole = LocalRun(script_of(tmp_path, "short"), tuple(batches_of("p")), {})
     outputs = drive(local_engine(whole.script, 2, None), whole)

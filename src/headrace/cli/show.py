@@ -58,6 +58,9 @@ def explain(
     checkpoint: Annotated[
         str | None, typer.Option("--checkpoint", "-c", metavar="DIR", help="What becomes of the state that is kept there.")
     ] = None,
+    buckets: Annotated[
+        int | None, typer.Option("--buckets", min=1, metavar="N", help="With --checkpoint: as a run with so many parts would.")
+    ] = None,
     verbose: Verbose = False,
 ) -> None:
     """Show how a script will run: the plan, what each rule did to it, the stages, and the operators with their shared parts.
@@ -89,7 +92,7 @@ def explain(
         if checkpoint is not None:
             from headrace.spark.generations.foreseen import foreseen
 
-            out().print(Text("\n".join(foreseen(plan, checkpoint))))
+            out().print(Text("\n".join(foreseen(plan, checkpoint, buckets))))
             return
         from headrace.stages.explain import explain_script
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import StateError
+from headrace.evolution.buckets import givers
 from headrace.evolution.held import held_as
 from headrace.evolution.names import Names, names_of
 from headrace.plan.query import Emit
@@ -38,6 +39,12 @@ class Comparison:
     removed: tuple[str, ...]
     lacking: dict[str, tuple[str, ...]]  # of added queries, what no state has
     refused: dict[str, str]  # of queries that cannot go on as they are, why
+    buckets: tuple[int, int] = (1, 1)  # how many there were, and are
+
+    def givers(self, stage: Stage[Any], bucket: int) -> range:
+        """The buckets of the old stage in which rows of one of the new stage can lie."""
+        was, now = self.buckets
+        return givers(bucket, stage.buckets(now), stage.buckets(was))
 
     def lines(self) -> list[str]:
         """In words, line by line: what stays, goes, begins, and what is in the way."""
@@ -86,7 +93,7 @@ def compare(old: ScriptProgram, new: ScriptProgram) -> Comparison:
     }  # fmt: skip
     return Comparison(
         takes, (names[0], names[1]), continued, tuple(q.name for q in new.queries if q.name not in continued),
-        tuple(q.name for q in old.queries if q.name not in went_on), by_query, refused,
+        tuple(q.name for q in old.queries if q.name not in went_on), by_query, refused, (old.buckets, new.buckets),
     )  # fmt: skip
 
 

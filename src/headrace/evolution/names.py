@@ -9,17 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from headrace.plan.types import INTEGRAL, base_type, decimal_parts
 from headrace.program.stage import ByHash, TableRole
 
 if TYPE_CHECKING:
+    from headrace.plan.expr import Expr
     from headrace.program.aggregates import Tally
     from headrace.program.stage import Stage, Table, Vector
     from headrace.program.windows import WindowProgram
 
 FEED = re.compile(r"#\d+")
+NOTHING = re.compile(r"^CAST\(NULL AS [^()]*(\([^()]*\))?\)$")  # what rows of another source have in the place of a column
+DOUBLE = re.compile(r"CAST\(.* AS DOUBLE\)")
 
 
 def family(kind: str) -> str:
@@ -30,6 +34,18 @@ def family(kind: str) -> str:
     if base in ("FLOAT", "DOUBLE"):
         return "floating"
     return f"decimal of scale {decimal_parts(kind)[1]}" if base == "DECIMAL" else kind
+
+
+def written(exprs: tuple[Expr, ...]) -> str:
+    """One thing of every row, as text: once where it is the same in the rows of every source. Nothing is so in every type."""
+    return exprs[0].sql if len(set(exprs)) == 1 else " | ".join(NOTHING.sub("NULL", e.sql) for e in exprs)
+
+
+def _widened(text: str, kind: str) -> str:
+    """Without a cast to DOUBLE, which a floating-point number needs as long as it is a FLOAT."""
+    inner = text[len("CAST(") : -len(" AS DOUBLE)")] if kind == "floating" and DOUBLE.fullmatch(text) else text
+    depths = accumulate({"(": 1, ")": -1}.get(letter, 0) for letter in inner)
+    return text if min(depths, default=0) < 0 else inner
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +84,7 @@ def names_of(stage: Stage[Any], feeds: Mapping[str, str]) -> Names:
         return FEED.sub(lambda feed: f"<{feeds.get(feed[0], feed[0])}>", text)
 
     sources = tuple(told(s.name) for s in stage.sources)
-    inputs = tuple(" | ".join(dict.fromkeys(e.sql for e in i.exprs)) for i in stage.inputs)
+    inputs = tuple(written(i.exprs) for i in stage.inputs)
     kinds = [family(i.type) for i in stage.inputs]
     tables: list[str] = []
     for table in stage.tables:
@@ -95,6 +111,7 @@ def _table(table: Table, inputs: list[str], known: list[str]) -> str:
 
 
 def _value(vector: Vector, inputs: tuple[str, ...], kinds: list[str]) -> str:
-    value = "" if vector.input is None else f"{inputs[vector.input]} {kinds[vector.input]}"
+    i = vector.input
+    value = "" if i is None else f"{_widened(inputs[i], kinds[i])} {kinds[i]}"
     masks = "" if not vector.masks else f" if {' and '.join(sorted(inputs[m] for m in vector.masks))}"
     return (value + masks).strip()

@@ -15,6 +15,7 @@ from headrace.exchange.cells import feed_segment, join_arrivals, read_cell, read
 from headrace.exchange.heads import ControlHead, FeedHead, FollowHead, HandoverHead, RowsHead, read_head
 from headrace.runtime.adopt import adopt, adopt_clocks
 from headrace.runtime.clock import Follows, Header, Segment
+from headrace.runtime.gather import gather as gather_bucket
 from headrace.runtime.processor import Result, TaskProcessor
 from headrace.runtime.save import load, save
 from headrace.state.parts import Store
@@ -106,6 +107,15 @@ class Before:
         load(processor, store.head(), store)
         return processor
 
+    def share(self, giver: int, stage: Stage, bucket: int, chunk_rows: int) -> TaskProcessor | None:
+        """What is of a bucket of a new stage: the old one of that number, or, if there are others now, its share of several."""
+        was, now = self.comparison.buckets
+        if self.stages[giver].buckets(was) == stage.buckets(now):
+            return self.bucket((giver, bucket), chunk_rows)
+        found = {old: self.bucket((giver, old), chunk_rows) for old in self.comparison.givers(stage, bucket)}
+        olds = {old: processor for old, processor in found.items() if processor is not None}
+        return gather_bucket(self.stages[giver], olds, bucket, now, (giver, bucket), chunk_rows) if olds else None
+
 
 class Host:
     """The stages of one script. `first` has what buckets are given before anything else: the rows of tables."""
@@ -128,23 +138,27 @@ class Host:
         processor = TaskProcessor(self.stages[at[0]], store, self.memory.chunks, key, self.chunk_rows)
         if version is not None:
             load(processor, store.head(), store)
-        elif at in self.first:
+        if at in self.first and (version is None or processor.fresh):
             deliver(processor, self.first[at])
+        processor.fresh = False
         return processor
 
     def hand_over(self, at: At, store: VersionedStore, before: Before) -> None:
         """Make a bucket of a changed script from those of the old one."""
         stage, bucket = at
         processor = TaskProcessor(self.stages[stage], store, self.memory.chunks, (self.owner, *at), self.chunk_rows)
+        processor.fresh = True
         names, giver = before.comparison.names, before.comparison.takes[stage]
         if giver is not None:
-            old = before.bucket((giver, bucket), self.chunk_rows)
+            old = before.share(giver, self.stages[stage], bucket, self.chunk_rows)
             if old is not None:
                 adopt(processor, old, (names[0][stage], names[1][giver]), before.comparison.continued)
         for other in range(len(before.stages)) if giver is None else ():
             old = before.bucket((other, 0), self.chunk_rows)
             if old is not None:
                 adopt_clocks(processor, old, (names[0][stage], names[1][other]))
+        if giver is None:
+            processor.since = processor.clock.last
         self.save(at, processor, store)
 
     def save(self, at: At, processor: TaskProcessor, store: VersionedStore) -> None:

@@ -11,12 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.changes.keys import Keys
-from headrace.kernels.keys.hashing import hash_columns
 from headrace.kernels.keys.segments import NO_PROMISE, judge
 from headrace.plan.time import START_OF_TIME
 from headrace.program.stage import Anywhere, Disorder, OneBucket, Stage
 from headrace.runtime.clock import Segment
-from headrace.runtime.intake import all_true
+from headrace.runtime.intake import all_true, routes_of
 
 
 @dataclass(slots=True)
@@ -70,9 +69,8 @@ def bucket_of(stage: Stage, inputs: pa.RecordBatch, rows: Placed, chosen: np.nda
     if isinstance(stage.route, OneBucket):
         return np.zeros(count, np.int64)
     keys = [inputs.column(i) for i in stage.route.inputs]
-    high, _ = hash_columns(keys if chosen is None else [key.take(pa.array(chosen)) for key in keys], count)
-    # The low bits number keys inside a bucket's table; take others here, so that tables stay evenly filled.
-    return ((high >> np.uint64(40)) % np.uint64(buckets)).astype(np.int64)
+    routes = routes_of(keys if chosen is None else [key.take(pa.array(chosen)) for key in keys], count)
+    return (routes % np.uint32(buckets)).astype(np.int64)
 
 
 def route(stage: Stage, inputs: pa.RecordBatch, rows: Placed, buckets: int) -> tuple[np.ndarray | None, list[int]]:

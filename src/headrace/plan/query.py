@@ -192,18 +192,19 @@ def _told_of(node: Node, together: tuple[tuple[Stream, ...], ...]) -> Node:
 
 __all__ = [
     "Answer", "ConsoleSink", "Emit", "FileSink", "Query", "Script", "Sink", "StreamSink", "TableSink", "Using", "has_window",
-    "is_table", "refuse_tables",
+    "is_table", "last_part", "refuse_tables",
 ]  # fmt: skip
 
 
 def named_queries(script: Script, called: Iterable[str]) -> frozenset[str]:
     """The queries that are called so: by their names, or by the last part of the path they write to."""
-    names = {_last_part(q.name): q.name for q in script.queries} | {q.name: q.name for q in script.queries}
+    names = {last_part(q.name): q.name for q in script.queries} | {q.name: q.name for q in script.queries}
     for name in called:
         if name not in names:
             raise QueryError(unknown("query", name, sorted(names)))
     return frozenset(names[name] for name in called)
 
 
-def _last_part(name: str) -> str:
+def last_part(name: str) -> str:
+    """A query as it is called for short: without the folders and the ending of what it writes."""
     return name.rstrip("/").rpartition("/")[2].partition(".")[0]

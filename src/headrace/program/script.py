@@ -27,5 +27,6 @@ class ScriptProgram:
     feeds: tuple[tuple[str, str], ...] = ()  # name and meaning
     queries: tuple[Asked, ...] = ()  # those that sinks wait for, in order
     buckets: int = 0
+    noted: bool = False  # whether state says of every key in which bucket it belongs; else buckets cannot become more or fewer
     sources: tuple[str, ...] = ()  # what Spark reads, in order
     spools: tuple[str, ...] = ()  # the streams whose rows these are, which may be fewer: one can be read by time and by arrival

@@ -45,6 +45,7 @@ class ProgressEvent:
     punctuation: int = 0
     waiting: int = 0
     streams: tuple[StreamRows, ...] = ()  # rows read and rejected of every stream
+    filling: tuple[str, ...] = ()  # queries that began with nothing, and have not seen all that their windows reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class Progress:
     punctuation: int = 0
     frontier_lag_s: float | None = None
     streams: tuple[StreamRows, ...] = ()
+    filling: tuple[str, ...] = ()  # after the last one
 
     def plus(self, event: ProgressEvent) -> Progress:
         return Progress(
@@ -70,6 +72,7 @@ class Progress:
             self.punctuation + event.punctuation,
             event.frontier_lag_s,
             added((*self.streams, *event.streams)),
+            event.filling,
         )
 
 

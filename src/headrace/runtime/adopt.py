@@ -37,6 +37,7 @@ def adopt(new: TaskProcessor, old: TaskProcessor, names: tuple[Names, Names], co
             new.tables[index].load(old.tables[table].dump())
     new.open.rows = _open_rows(new, old, given)
     new.open.counts = old.open.counts
+    new.since, new.fresh = old.since, old.fresh
     uniques, before = new.open.uniques, old.open.uniques
     if uniques is not None and before is not None:
         uniques.grow(uniques.table.capacity)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headrace.evolution.buckets import noted
 from headrace.kernels.codes import ABSENT, NULL, mark_odd
 from headrace.kernels.keys.hashing import as_words, hash_columns
 from headrace.kernels.keys.order import to_ordered
 from headrace.program.stage import Stage, TableRole, Vector, VectorKind
-from headrace.state.tables import Tables, ValueTable
+from headrace.state.tables import ROUTE_BITS, Tables, ValueTable
 
 if TYPE_CHECKING:
     from headrace.state.rows import Layout
+    from headrace.state.tables import Routes
 
 
 def truth(column: pa.Array) -> np.ndarray:
@@ -35,20 +38,31 @@ def all_true(batch: pa.RecordBatch, masks: tuple[int, ...]) -> np.ndarray | None
     return out
 
 
+def routes_of(columns: list[pa.Array], rows: int) -> np.ndarray:
+    """What rows with these values are routed by: a hash, of which the remainder is the bucket."""
+    # The low bits number keys inside a bucket's table; take others here, so that tables stay evenly filled.
+    return (hash_columns(columns, rows)[0] >> ROUTE_BITS).astype(np.uint32)
+
+
 class Intake:
     """Turns arriving rows into columns of the layout, numbering their keys."""
 
     def __init__(self, stage: Stage, layout: Layout, tables: Tables) -> None:
         self.stage, self.layout, self.tables = stage, layout, tables
+        self._noted = noted(stage)
 
     def columns(self, batch: pa.RecordBatch) -> list[np.ndarray]:
-        out: list[np.ndarray] = [self._numbers(i, batch) for i in range(len(self.stage.tables))]
+        route = getattr(self.stage.route, "inputs", ())
+        routes = cache(lambda: routes_of([batch.column(i) for i in route], batch.num_rows)) if self._noted else None
+        out: list[np.ndarray] = [
+            self._numbers(i, batch, routes if i in self._noted else None) for i in range(len(self.stage.tables))
+        ]
         for vector, code in zip(self.stage.vectors, self.layout.codes, strict=True):
             if code is not None:  # else every row counts, and that is all there is to it
                 out += self._vector(vector, batch)
         return out
 
-    def _numbers(self, index: int, batch: pa.RecordBatch) -> np.ndarray:
+    def _numbers(self, index: int, batch: pa.RecordBatch, routes: Routes | None) -> np.ndarray:
         spec, table = self.stage.tables[index], self.tables[index]
         if spec.derived:
             return np.zeros(batch.num_rows, np.int32)
@@ -56,8 +70,8 @@ class Intake:
         high, low = hash_columns(arrays, batch.num_rows)
         if spec.role is TableRole.VALUE:
             assert isinstance(table, ValueTable)
-            return table.number_values(high, low, arrays[0])
-        return table.number(high, low)
+            return table.number_values(high, low, arrays[0], routes)
+        return table.number(high, low, routes)
 
     def _vector(self, vector: Vector, batch: pa.RecordBatch) -> list[np.ndarray]:
         """The values of a vector, and their code."""

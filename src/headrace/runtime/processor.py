@@ -56,6 +56,8 @@ class TaskProcessor:
         self._idle = not stage.program.queries  # only late rows are asked for
         self._stands = (START_OF_TIME, START_OF_TIME)  # where the step does: frontier, and end of what is final
         self.begun: dict[str, int] = {}  # queries that were added to a running script say nothing of times up to these
+        self.fresh = False  # whether it was made beside others that go on, and still has to be given the rows of tables
+        self.since = START_OF_TIME  # how far time was when it began with nothing; it lacks what came before
 
     def attach(self, store: Store) -> None:
         """Go on with another handle to the same bytes."""
@@ -119,6 +121,11 @@ class TaskProcessor:
             return False
         ts = self.open.rows.rows.ts
         return int(ts.searchsorted(clock.final_before)) < min(MOVED_AT_ONCE, len(ts))
+
+    def catch_up(self) -> None:
+        """Have the step stand where the frontier is."""
+        if self.step.may_wait:
+            self.process(Header(0), None)
 
     def _told(self, changes: Results) -> Results:
         """Without what queries that were added later do not speak of: they have not said it, and do not take it back."""

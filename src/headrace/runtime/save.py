@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.errors import StateError
+from headrace.plan.time import START_OF_TIME
 from headrace.state.codec import decode, encode, fingerprint
 from headrace.state.open_rows import dump_open, load_open
 from headrace.state.parts import HeadPart, KeyPart
-from headrace.state.tables import PAGE, KeyTable, ValueTable
+from headrace.state.tables import PAGE, UNKNOWN, KeyTable, ValueTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +38,8 @@ def save(processor: TaskProcessor, pages: PageStore) -> bytes:
         "counts": [t.count for t in processor.tables],
         "counted": processor.open.counts.view(np.uint8),
         "begun": processor.begun,
+        "since": processor.since,
+        "fresh": processor.fresh,
         **_named("open", dump_open(processor.open.rows)),
     }
     for part in heads:
@@ -56,7 +59,8 @@ def load(processor: TaskProcessor, head: bytes, pages: PageStore) -> None:
         )
     opening = processor.open
     processor.clock.load(state["clock"])
-    processor.begun = state["begun"]
+    processor.begun, processor.since = state["begun"], state.get("since", START_OF_TIME)
+    processor.fresh = state.get("fresh", False)
     opening.rows = load_open(_of(state, "open"), processor.layout, len(opening.rows.wanted))
     opening.counts = state["counted"].view(np.bool_)
     paged = list(_pages(state["counts"]))
@@ -118,4 +122,7 @@ def _load_table(processor: TaskProcessor, table: int, count: int, state: State, 
         k: np.concatenate([p[f"keys.{k}"][: count - i * PAGE] for i, p in enumerate(parts)])
         for k in ("high", "low", "live", "refs")
     }
+    if any("keys.routes" in p for p in parts):  # a version before this one did not note them
+        known = [p.get("keys.routes", np.full(len(p["keys.high"]), UNKNOWN))[: count - i * PAGE] for i, p in enumerate(parts)]
+        keys["routes"] = np.concatenate(known)
     processor.tables[table].load({**_of(state, f"values{table}"), **keys})

@@ -38,11 +38,17 @@ BUCKETS_PER_CORE = 4  # tasks share them evenly, and a cluster may grow to four 
 BUCKETS = "spark.headrace.buckets"
 
 
-def bucket_count(spark: SparkSession) -> int:
-    """How many buckets a new query gets, for good: all the parallelism it can ever have. It follows the cores of the cluster."""
+def given_buckets(spark: SparkSession) -> int | None:
+    """How many the session asks for, if it does."""
     given = spark.conf.get(BUCKETS, None)
+    return None if given is None else int(given)
+
+
+def bucket_count(spark: SparkSession) -> int:
+    """How many buckets a new query gets: all the parallelism it can have. It follows the cores of the cluster."""
+    given = given_buckets(spark)
     if given is not None:
-        return int(given)
+        return given
     context = spark.sparkContext
 
     def number(key: str, default: int) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
+from headrace.evolution.filling import filling
 from headrace.exchange.heads import COUNTED
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.runs.events import ProgressEvent
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from headrace.plan.stream import Stream
+    from headrace.stages.lower import Lowered
 
-METRICS = ("late", "rows", "frontier", "cache_hits", "cache_misses", "rejected", "newest", "missed", "punctuation", "waiting")
+METRICS = (
+    "late", "rows", "frontier", "cache_hits", "cache_misses", "rejected", "newest", "missed", "punctuation", "waiting", "filling",
+)  # fmt: skip
 WATCHED = "rows of "
 
 
@@ -35,7 +39,9 @@ def observations() -> list[Any]:
     return out
 
 
-def progress_event(batch: int, took_ms: float, observed: Any, streams: tuple[StreamRows, ...]) -> ProgressEvent:
+def progress_event(batch: int, took_ms: float, observed: Any, streams: tuple[StreamRows, ...], lowered: Lowered) -> ProgressEvent:
+    """A micro-batch by what was observed of it, and of the rows of each stream."""
+    feeds = {f.query.name for f in lowered.feeds}
     seen = {name: observed["headrace"][name] for name in METRICS}
     frontier, newest = seen["frontier"], seen["newest"]
     known = frontier is not None and newest is not None and START_OF_TIME < frontier < END_OF_TIME
@@ -52,6 +58,7 @@ def progress_event(batch: int, took_ms: float, observed: Any, streams: tuple[Str
         punctuation=seen["punctuation"] or 0,
         waiting=seen["waiting"] or 0,
         streams=streams,
+        filling=tuple(lowered.called.get(q, q) for q in filling(lowered.stages, seen["filling"] or 0) if q not in feeds),
     )
 
 

@@ -25,7 +25,7 @@ from headrace.spark.failures import Places, explain_failure, explained
 from headrace.spark.generations.evolve import Planned, make_generation, plan_generation, tried_before
 from headrace.spark.generations.handover import EVOLVES
 from headrace.spark.jvm.scratch import Scratch
-from headrace.spark.plan import Labels, bucket_count, finish_all, has_op, output_frame
+from headrace.spark.plan import Labels, bucket_count, finish_all, given_buckets, has_op, output_frame
 from headrace.spark.progress import counts_of, observations, progress_event, watched
 from headrace.spark.session import require_state_store, script_session
 from headrace.spark.sinks.batches import Batches, finish_listed
@@ -146,12 +146,13 @@ class Run:
 
     def _planned(self, script: Script, buckets: int | None, from_now: frozenset[str]) -> Planned:
         types = CatalystTypes(self.spark)
+        buckets = buckets or given_buckets(self.spark)
         default = buckets or bucket_count(self.spark)
-        make = lambda kept: settled(lower(script, types, kept))  # noqa: E731
+        make = lambda asked, kept: settled(lower(asked, types, kept))  # noqa: E731
         return plan_generation(self.path, script, make, buckets, self.storage, default, named_queries(script, from_now))
 
     def _begin(self, lowered: Lowered, frames: dict[str, DataFrame], trigger_ms: int, options: dict[str, str]) -> None:
-        self._names = {t.query: lowered.finishes[t.query].query.name for t in self.targets}
+        self._names = {t.query: t.name for t in self.targets}
         if self._finished_before(lowered):
             self._lock.release()
             self._ended.set()
@@ -390,7 +391,8 @@ class Run:
                     continue
                 self._seen_batches.add(batch)
                 took = float(progress["durationMs"].get("triggerExecution", 0))
-                event = progress_event(self.facts.first_batch + batch, took, observed, counts_of(self.lowered.streams, observed))
+                number, counts = self.facts.first_batch + batch, counts_of(self.lowered.streams, observed)
+                event = progress_event(number, took, observed, counts, self.lowered)
                 self._totals = self._totals.plus(event)
                 self._untold.append(event)
 

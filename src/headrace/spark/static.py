@@ -80,7 +80,7 @@ class StaticRun:
         refresh_tables(spark, lowered)
         observed = {"headrace": counted.get, "headrace_out": out.get, **{watched(n): seen[n].get for n in seen}}
         counts = counts_of(lowered.streams, observed)
-        self.progress = self.progress.plus(progress_event(0, 0.0, observed, counts))
+        self.progress = self.progress.plus(progress_event(0, 0.0, observed, counts, lowered))
         return counts
 
     def wait(self, timeout: float | None = None) -> StaticRun:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from headrace.evolution.names import names_of
+from headrace.evolution.names import names_of, written
 from headrace.plan.query import Emit
 from headrace.stages.meaning import meaning
 
@@ -54,7 +54,24 @@ def kept_of(old: ScriptProgram, script: Script, from_now: frozenset[str] = froze
     return Kept(eager, frozenset(text for _, text in feeds.values()) - eager, known, apart)
 
 
+def as_before(old: ScriptProgram, script: Script) -> tuple[Script, dict[str, str]]:
+    """The same queries in the order and under the names that they had, and what they are called now. Else the script as it is."""
+    means = {q.name: (q.emit, meaning(q.node)) for q in script.queries}
+    left, found = list(script.queries), {}
+    for exact in (True, False):
+        for asked in (q for q in old.queries if q.name not in found):
+            alike = (q for q in left if means[q.name] == (asked.emit, asked.meaning) and (q.name == asked.name or not exact))
+            query = next(alike, None)
+            if query is not None:
+                left.remove(query)
+                found[asked.name] = query
+    if left or len(found) < len(old.queries):
+        return script, {}
+    queries = tuple(replace(found[asked.name], name=asked.name) for asked in old.queries)
+    return replace(script, queries=queries), {name: query.name for name, query in found.items()}
+
+
 def chosen(keys: frozenset[Exprs], route: Route) -> tuple[Exprs, ...] | None:
     """Of the keys that a query can be parted by, those that make up a route; None: it cannot be parted so."""
-    named = {" | ".join(dict.fromkeys(e.sql for e in exprs)): exprs for exprs in keys}
+    named = {written(exprs): exprs for exprs in keys}
     return tuple(named[name] for name in sorted(route)) if route <= named.keys() else None

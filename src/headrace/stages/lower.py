@@ -80,6 +80,7 @@ class Lowered:
     rules: tuple[tuple[str, str, str, str], ...] = field(default=(), compare=False)  # query, rule, before, after
     feeds: tuple[Finish, ...] = ()  # what stages give to others
     apart: dict[str, str] = field(default_factory=dict)  # queries with stages of their own, and what these are called
+    called: dict[str, str] = field(default_factory=dict)  # what queries are called, if not as in the stages: they were renamed
 
     @property
     def levels(self) -> int:

@@ -14,13 +14,17 @@ from headrace.plan.arrow import arrow_type
 from headrace.program.stage import TableRole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from headrace.program.stage import Stage
+
+    Routes = Callable[[], np.ndarray]  # of every row that is numbered, what it is routed by
 
 
 PAGE_BITS = 10
 PAGE = 1 << PAGE_BITS  # numbers of a table that are saved together
+ROUTE_BITS = np.uint64(40)  # the bits of a hash above these route a row
+UNKNOWN = np.uint32(2**32 - 1)  # what a key is routed by, where the version that wrote it noted nothing
 
 
 def _room(array: np.ndarray, size: int) -> np.ndarray:
@@ -44,6 +48,7 @@ class KeyTable:
         self.free = np.zeros(16, np.int32)
         self.free_count = 0
         self.count = 0  # numbers given out so far, those free again included
+        self.routes: np.ndarray | None = None  # what rows with each key are routed by, where it is noted
         self._used_slots = 0
 
     @property
@@ -57,12 +62,15 @@ class KeyTable:
         keytable.find(high, low, self.slots, self.high, self.low, out)
         return out
 
-    def number(self, high: np.ndarray, low: np.ndarray) -> np.ndarray:
-        """The numbers of these keys, new ones included."""
+    def number(self, high: np.ndarray, low: np.ndarray, routes: Routes | None = None) -> np.ndarray:
+        """The numbers of these keys, new ones included, of which it may be noted what their rows are routed by."""
         out = np.empty(len(high), np.int32)
         if keytable.find(high, low, self.slots, self.high, self.low, out):
             fresh = (out < 0).nonzero()[0]
             out[fresh] = self._add(high[fresh], low[fresh])
+            if routes is not None:
+                self.routes = _room(np.full(self.capacity, UNKNOWN) if self.routes is None else self.routes, self.capacity)
+                self.routes[out[fresh]] = routes()[fresh]
         return out
 
     def _add(self, high: np.ndarray, low: np.ndarray) -> np.ndarray:
@@ -113,7 +121,8 @@ class KeyTable:
 
     def dump(self) -> dict[str, Any]:
         n = self.count
-        return {"high": self.high[:n], "low": self.low[:n], "live": self.live[:n].view(np.uint8), "refs": self.references[:n]}
+        out = {"high": self.high[:n], "low": self.low[:n], "live": self.live[:n].view(np.uint8), "refs": self.references[:n]}
+        return out if self.routes is None else {**out, "routes": self.routes[:n]}
 
     def load(self, state: dict[str, Any]) -> None:
         """Be the table that was dumped."""
@@ -122,6 +131,7 @@ class KeyTable:
             column = np.zeros(max(16, n + (n >> 2)), getattr(self, name).dtype)
             column[:n] = state[key]
             setattr(self, name, column)
+        self.routes = None if "routes" not in state else _room(state["routes"], len(self.high))
         free = np.flatnonzero(~self.live[:n])
         self.free = np.zeros(len(self.live), np.int32)
         self.free[: len(free)] = free
@@ -138,10 +148,10 @@ class ValueTable(KeyTable):
         self.place = np.zeros(16, np.int64)  # number -> index in values
         self._ranks: np.ndarray | None = None
 
-    def number_values(self, high: np.ndarray, low: np.ndarray, column: pa.Array) -> np.ndarray:
+    def number_values(self, high: np.ndarray, low: np.ndarray, column: pa.Array, routes: Routes | None = None) -> np.ndarray:
         """The numbers of these values; new values are kept."""
         known = self.find(high, low)
-        numbers = self.number(high, low)
+        numbers = self.number(high, low, routes)
         fresh = (known < 0).nonzero()[0]
         if len(fresh):
             new, first = np.unique(numbers[fresh], return_index=True)

@@ -20,7 +20,7 @@ The contract:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from headrace.state.relayout import Relayout
     from headrace.state.reservoir import ChunkCache
     from headrace.state.rows import Layout
+    from headrace.state.share import Share
     from headrace.state.tables import Tables
 
 Results = list[tuple[str, "Changes"]]  # by query
@@ -143,6 +144,17 @@ class Step(ABC):
     def adopt(self, old: Any, open_: OpenRows, given: Given) -> None:
         """Instead of being restored: take over what a step of a changed script kept. Tables and open rows are there."""
         return
+
+    def owners(self, table: int) -> np.ndarray:
+        """Per number of a derived table the number that it follows from: of the key that lives, or of the life of a pair."""
+        return np.zeros(0, np.int64)
+
+    def gather(self, shares: Sequence[Share], open_: OpenRows) -> Sequence[list[np.ndarray]]:
+        """Instead of being restored: take over what this stage has in other buckets for this one. Tables and open rows are there.
+
+        What can be made of rows is left out: another step takes over from this one (`adopt`). Gives final rows that hold keys.
+        """
+        return ()
 
     def numbers(self) -> dict[str, int]:
         """What it counts for progress, by name."""

@@ -87,6 +87,7 @@ class _Saved:
     stores: dict[At, MemoryStore]
     positions: dict[tuple[str, int], int]
     lowered: Lowered
+    buckets: int
 
 
 Cells = dict["At", list["Cell"]]  # by stage and bucket
@@ -112,7 +113,7 @@ class LocalEngine:
         stages = self.lowered.stages
         places = [(s, b) for s in sorted(range(len(stages)), key=lambda s: stages[s].level) for b in self._all(s)]
         self._host = Host(stages, Memory(16, len(places)), id(self), chunk_rows=chunk_rows)
-        if saved is None or saved.lowered is self.lowered:
+        if saved is None or (saved.lowered is self.lowered and saved.buckets == buckets):
             self._stores = {at: saved.stores[at].copy() if saved else MemoryStore() for at in places}
         else:
             self._stores = {at: MemoryStore() for at in places}
@@ -121,7 +122,11 @@ class LocalEngine:
 
     def _take_over(self, saved: _Saved) -> None:
         """Go on with what another script left."""
-        comparison = compare(program_of(saved.lowered), program_of(self.lowered))
+        was, now = (
+            replace(program_of(saved.lowered), buckets=saved.buckets),
+            replace(program_of(self.lowered), buckets=self.buckets),
+        )
+        comparison = compare(was, now)
         comparison.refuse()
         before = Before(saved.lowered.stages, {at: store.copy() for at, store in saved.stores.items()}, comparison)
         for at, store in self._stores.items():
@@ -175,7 +180,7 @@ class LocalEngine:
         """The state of every bucket, as bytes."""
         for at, processor in self._processors.items():
             self._host.save(at, processor, self._stores[at])
-        return _Saved({at: store.copy() for at, store in self._stores.items()}, dict(self._positions), self.lowered)
+        return _Saved({at: store.copy() for at, store in self._stores.items()}, dict(self._positions), self.lowered, self.buckets)
 
     def state_size(self) -> int:
         """Bytes of state."""

@@ -39,7 +39,12 @@ def run(
     ] = None,
     buckets: Annotated[
         int | None,
-        typer.Option("--buckets", min=1, metavar="N", help="Run keyed stages in so many parts; a checkpoint keeps its own."),
+        typer.Option(
+            "--buckets",
+            min=1,
+            metavar="N",
+            help="In how many parts to run stages with a key; a checkpoint keeps its own.",
+        ),
     ] = None,
     from_now: Annotated[
         list[str] | None,

@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from headrace.cli.consoles import err, say, warnings_on
+from headrace.plan.query import last_part
 from headrace.runs.events import Progress as Counted
 from headrace.runs.losses import LOUD, how_to_see
 
@@ -55,6 +56,8 @@ class Totals:
         yield "rejected", f"{every.rejected:,}", "red" if every.rejected else ""
         if every.punctuation:
             yield "punctuation", f"{every.punctuation:,}", ""
+        if self.last.filling:
+            yield "filling", ", ".join(map(last_part, self.last.filling)), "yellow"
         if self.last.waiting:
             yield "waiting", f"{self.last.waiting:,}", "yellow"
         yield "lag", "-" if self.last.frontier_lag_s is None else span(self.last.frontier_lag_s), ""
@@ -67,7 +70,8 @@ class Totals:
         every = self.all
         parts = [f"{every.rows_in:,} rows in", f"{every.rows_out:,} out", f"{every.late:,} late", f"{every.rejected:,} rejected"]
         parts += [f"{every.punctuation:,} punctuation"] if every.punctuation else []
-        return f"{', '.join(parts)}; {every.batches} batches, {span(self.seconds)}"
+        left = ", ".join(map(last_part, self.last.filling)) if self.last else ""
+        return f"{', '.join(parts)}; {every.batches} batches, {span(self.seconds)}" + (f"; not full yet: {left}" if left else "")
 
 
 class Progress:

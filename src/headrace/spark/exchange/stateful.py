@@ -14,8 +14,10 @@ import pyarrow as pa
 from headrace.changes.changes import Changes, read_changes
 from headrace.changes.keys import Keys, to_arrow
 from headrace.errors import StateError
+from headrace.evolution.filling import MOST_TOLD, reaches
 from headrace.exchange.heads import NumbersHead, RejectedHead, ResultHead, read_head
 from headrace.exchange.host import Before, Cells, Host, Memory, collect, deliver
+from headrace.plan.time import START_OF_TIME
 from headrace.spark.exchange.levels import Columns, in_type, length_of, wide_frame
 from headrace.spark.exchange.slots import METRICS_ROW
 from headrace.spark.progress import METRICS
@@ -107,7 +109,7 @@ class Buckets:
         self.buckets, self.onward, self.passing = program.buckets, program.onward, program.passing
         first = {at: program.tables[label] for label, at in self.buckets.items() if label in program.tables}
         self.host, self.before = Host(program.stages, memory(), run, first), program.before
-        self.counting = _counting(program.stages)
+        self.counting, self.reaches = _counting(program.stages), reaches(program.stages)
 
     def process(self, label: int, rows: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
         cells = [(str(h), bytes(b)) for frame in rows for h, b in zip(frame["head"], frame["body"], strict=True)]
@@ -171,7 +173,11 @@ class Buckets:
         missed = result.missed if processor.stage.program.queries else 0  # `late(s)` says again what a pattern has missed
         numbers = {"late": late, "rows": header.rows, "punctuation": header.punctuation, "missed": missed}
         numbers |= processor.step.numbers()
-        return numbers | ({"frontier": processor.clock.frontier, "newest": processor.clock.latest} if bucket == 0 else {})
+        if bucket != 0:
+            return numbers
+        fills = processor.since > START_OF_TIME and processor.clock.frontier < processor.since + self.reaches[stage]
+        numbers["filling"] = 1 << stage if fills and stage < MOST_TOLD else 0
+        return numbers | {"frontier": processor.clock.frontier, "newest": processor.clock.latest}
 
     def _metrics(self, numbers: dict[str, int]) -> Columns:
         """Numbers as rows that no query sees: how much in `number`, of what in `sign`."""

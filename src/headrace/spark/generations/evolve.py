@@ -12,7 +12,6 @@ number: what was published of it is replaced.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,7 @@ from headrace.evolution.compare import compare
 from headrace.spark.generations.cells import cells_of, last_committed
 from headrace.spark.generations.handover import Takes, given_cells, run_handover
 from headrace.spark.generations.offsets import carry_over
-from headrace.spark.generations.programs import program_of, store_program, stored_program
+from headrace.spark.generations.programs import Make, no_other_buckets, program_of, store_program, stored_program, unchanged
 from headrace.spark.plan import Labels
 from headrace.spark.storage.checkpoint import (
     Checkpoint,
@@ -33,7 +32,6 @@ from headrace.spark.storage.checkpoint import (
 )
 from headrace.spark.storage.storage import Storage, join
 from headrace.stages.kept import Kept, kept_of
-from headrace.stages.meaning import program_of as script_program
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,7 +57,7 @@ class Planned:
 
 
 def plan_generation(
-    path: str, script: Script, make: Callable[[Kept], Lowered], buckets: int | None, storage: Storage, default: int,
+    path: str, script: Script, make: Make, buckets: int | None, storage: Storage, default: int,
     from_now: frozenset[str] = frozenset(),
 ) -> Planned:  # fmt: skip
     """The checkpoint in this directory: new, resumed, or of a script that has changed; a `StateError` where it cannot go on.
@@ -69,12 +67,12 @@ def plan_generation(
     """
     facts = read_checkpoint(path, storage)
     if facts is None:
-        lowered = make(Kept())
+        lowered = make(script, Kept())
         return Planned(new_checkpoint(path, lowered, buckets or default, storage), lowered, buckets or default)
     was, count = stored_program(storage, facts), buckets or facts.buckets
-    lowered = make(Kept() if was is None else kept_of(was, script))
-    if facts.script == identity(lowered) and count == facts.buckets:
-        return Planned(facts, lowered, count)
+    again = unchanged(facts, was, script, make)
+    if again is not None and (count == facts.buckets or facts.ended):  # a run that has ended has nothing to spread
+        return Planned(facts, again, facts.buckets)
     if was is None:
         raise another_script(path)
     if facts.ended:
@@ -82,28 +80,25 @@ def plan_generation(
             f"the run in {path!r} has ended, and its script has changed since",
             hint="name a new checkpoint directory; a script that is to change runs with --follow",
         )
-    if count != facts.buckets:
-        raise _other_buckets(facts)
-    lowered, comparison = _compared(was, script, make, facts.generation + 1, from_now)
+    refusal = no_other_buckets(facts, was, count)
+    if refusal is not None:
+        raise refusal
+    lowered, comparison = _compared(was, script, make, count, facts.generation + 1, from_now)
     return Planned(facts, lowered, count, was, comparison)
 
 
 def _compared(
-    was: ScriptProgram, script: Script, make: Callable[[Kept], Lowered], generation: int, from_now: frozenset[str]
+    was: ScriptProgram, script: Script, make: Make, buckets: int, generation: int, from_now: frozenset[str]
 ) -> tuple[Lowered, Comparison]:
     """The script beside the old one; refused if a query cannot go on, or not begin complete."""
-    lowered = make(kept_of(was, script))
-    comparison = compare(was, script_program(lowered))
+    lowered = make(script, kept_of(was, script))
+    comparison = compare(was, program_of(lowered, buckets))
     apart = from_now & comparison.lacking.keys()
     if apart:
-        lowered = make(kept_of(was, script, apart, f"from {generation}"))
-        comparison = compare(was, script_program(lowered))
+        lowered = make(script, kept_of(was, script, apart, f"from {generation}"))
+        comparison = compare(was, program_of(lowered, buckets))
     comparison.refuse(apart)
     return lowered, comparison
-
-
-def _other_buckets(facts: Checkpoint) -> StateError:
-    return StateError(f"the checkpoint {facts.path!r} has {facts.buckets} buckets", hint="leave --buckets out, to keep them")
 
 
 def make_generation(spark: SparkSession, planned: Planned, storage: Storage, *, named: bool) -> Checkpoint:
@@ -117,6 +112,7 @@ def make_generation(spark: SparkSession, planned: Planned, storage: Storage, *, 
         if stored_program(storage, facts) is None:
             store_program(storage, facts, facts.generation, now)
         return facts
+    now = replace(now, noted=planned.was.noted)  # what an earlier version has written stays as it is
     sweep(storage, facts, planned.was)
     last, number = last_committed(storage, facts.spark), facts.generation + 1
     kept = tuple(s for s in planned.lowered.streams if s.name in planned.was.sources)
@@ -146,12 +142,15 @@ def hand_over(
 
 
 def _takes(comparison: Comparison, was: ScriptProgram, now: ScriptProgram) -> Takes:
-    """A stage takes over from the one that means the same, bucket by bucket; a new one learns how far its sources are."""
+    """A stage takes over from the one that means the same, a bucket from all in which its rows can lie.
+
+    A new stage learns how far its sources are.
+    """
 
     def takes(stage: int, bucket: int) -> list[At]:
         giver = comparison.takes[stage]
         if giver is not None:
-            return [(giver, bucket)]
+            return [(giver, old) for old in comparison.givers(now.stages[stage], bucket)]
         sources = {s.name for s in now.stages[stage].sources}
         return [(i, 0) for i, old in enumerate(was.stages) if sources & {s.name for s in old.sources}]
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import StateError
 from headrace.evolution.compare import compare
-from headrace.spark.generations.programs import stored_program
-from headrace.spark.storage.checkpoint import another_script, identity, read_checkpoint
+from headrace.spark.generations.programs import no_other_buckets, stored_program, unchanged
+from headrace.spark.storage.checkpoint import another_script, read_checkpoint
 from headrace.spark.storage.storage import LOCAL, absolute, is_local
 from headrace.stages.kept import kept_of
 from headrace.stages.lower import guess_type, lower
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headrace.plan.schema import Schema
 
 
-def foreseen(script: Script, checkpoint: str) -> list[str]:
+def foreseen(script: Script, checkpoint: str, buckets: int | None = None) -> list[str]:
     """Line by line. Types that Spark found out are taken from the checkpoint, where it has the same expression."""
     path = absolute(checkpoint)
     if not is_local(path):
@@ -35,8 +35,13 @@ def foreseen(script: Script, checkpoint: str) -> list[str]:
     def type_of(expr: Expr, schema: Schema) -> str:
         return known.get(expr.sql) or guess_type(expr, schema)
 
+    count = buckets or facts.buckets
+    told = [] if count == facts.buckets else [f"{facts.buckets} buckets become {count}: keys take their state along"]
+    refusal = no_other_buckets(facts, was, count)
+    if refusal is not None:
+        told = [f"refused: {refusal.message}"]
+    if unchanged(facts, was, script, lambda asked, kept: lower(asked, type_of, kept)) is not None:
+        return told or ["nothing changes: all queries go on"]
     lowered = lower(script, type_of, kept_of(was, script))
-    if facts.script == identity(lowered):
-        return ["nothing changes: all queries go on"]
-    lines = compare(was, program_of(lowered)).lines()
+    lines = told + compare(was, program_of(lowered)).lines()
     return ["the run has ended: a changed script would be refused", *lines] if facts.ended else lines

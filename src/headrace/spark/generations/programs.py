@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from headrace.errors import StateError
+from headrace.evolution.buckets import noted
 from headrace.program.script import ScriptProgram
 from headrace.program.written import read, write
 from headrace.spark.exchange.control import CONTROL_SOURCE, TICK_SOURCE
+from headrace.spark.storage.checkpoint import Checkpoint, identity
 from headrace.spark.storage.storage import Storage, join
+from headrace.stages.kept import Kept, as_before, kept_of
 from headrace.stages.meaning import program_of as script_program
 
 if TYPE_CHECKING:
-    from headrace.spark.storage.checkpoint import Checkpoint
+    from headrace.plan.query import Script
     from headrace.stages.lower import Lowered
+
+Make = Callable[["Script", Kept], "Lowered"]
 
 
 def program_of(lowered: Lowered, buckets: int) -> ScriptProgram:
@@ -22,7 +29,24 @@ def program_of(lowered: Lowered, buckets: int) -> ScriptProgram:
     ticks = any(s.idle is not None or s.end_after is not None for s in lowered.streams)
     sources = (*streams, CONTROL_SOURCE, *((TICK_SOURCE,) if ticks else ()))
     spools = tuple(dict.fromkeys(s.rows_of for s in lowered.streams))
-    return replace(script_program(lowered), buckets=buckets, sources=sources, spools=spools)
+    return replace(script_program(lowered), buckets=buckets, noted=True, sources=sources, spools=spools)
+
+
+def unchanged(facts: Checkpoint, was: ScriptProgram | None, script: Script, make: Make) -> Lowered | None:
+    """The script as it was, if all that is new is what queries are called and where they stand."""
+    asked, called = (script, {}) if was is None else as_before(was, script)
+    lowered = make(asked, Kept() if was is None else kept_of(was, asked))
+    return replace(lowered, called=called) if facts.script == identity(lowered) else None
+
+
+def no_other_buckets(facts: Checkpoint, was: ScriptProgram, buckets: int) -> StateError | None:
+    """Why state cannot go to so many buckets, if it cannot."""
+    if buckets == facts.buckets or was.noted or not any(map(noted, was.stages)):
+        return None
+    return StateError(
+        f"the checkpoint {facts.path!r} does not say of every key in which bucket it belongs: an earlier version began it",
+        hint=f"leave --buckets out, to keep the {facts.buckets} that it has",
+    )
 
 
 def program_file(facts: Checkpoint, generation: int) -> str:

@@ -33,7 +33,8 @@ def targets_of(spark: SparkSession, lowered: Lowered, facts: Checkpoint, *, foll
     targets = []
     for number, finish in enumerate(lowered.finishes):
         columns, query = tuple(n for n, _ in finish.items), finish.query
-        target = Target(number, "", "parquet", columns, places[number], has_op(finish), query.emit.ordered, query.name, facts.id)
+        name = lowered.called.get(query.name, query.name)
+        target = Target(number, "", "parquet", columns, places[number], has_op(finish), query.emit.ordered, name, facts.id)
         match query.sink:
             case FileSink() as sink:
                 target = _into(target, sink)

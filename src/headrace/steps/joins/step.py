@@ -22,17 +22,18 @@ from headrace.kernels.codes import NULL
 from headrace.state.final_rows import FinalRows
 from headrace.state.parts import HeadPart
 from headrace.state.relayout import carry_final
+from headrace.state.rows import Rows
 from headrace.steps.joins.index import JoinIndex, Linked
 from headrace.steps.reached import Reached, reached
 from headrace.steps.step import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from headrace.program.joins import JoinOutput, JoinStage
     from headrace.state.open_rows import OpenRows
     from headrace.state.parts import KeyPart, State
-    from headrace.state.rows import Rows
+    from headrace.state.share import Share
     from headrace.steps.step import Given, Results, StepParts, Times, Turn
 
 _BELOW_CLOCK = np.int64(CLOCK_PLACE - 1)
@@ -326,3 +327,17 @@ class JoinStep(Step):
         for side, kept in enumerate(self.kept):
             carry_final(old.kept[side], kept, given.relayout)
             self._load(side, kept.dump() | {"met": old._dump(side)["met"]})
+
+    def gather(self, shares: Sequence[Share], open_: OpenRows) -> Sequence[list[np.ndarray]]:
+        """Both sides, each in the total order, and which rows have met another."""
+        for side, kept in enumerate(self.kept):
+            rows, met = Rows.empty(self.layout), np.zeros(0, np.uint8)
+            for share in shares:
+                own = share.step.kept[side].rows()
+                rows = rows.append(share.rows(own))
+                if self.join.preserved[side]:
+                    met = np.concatenate((met, share.step._dump(side)["met"][share.mine(own.columns)]))
+            order = np.lexsort(rows.keys.columns[::-1])
+            kept.append(rows, order)
+            self._load(side, kept.dump() | {"met": met[order] if len(met) else met})
+        return [kept.rows().columns for kept in self.kept]

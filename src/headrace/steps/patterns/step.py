@@ -23,6 +23,7 @@ from headrace.state.parts import HeadPart
 from headrace.state.relayout import carry_final
 from headrace.state.reservoir import ChunkCache
 from headrace.steps.patterns.events import NO_WORD, Events
+from headrace.steps.patterns.gather import gather_patterns
 from headrace.steps.patterns.pending import Held, Ready, watches
 from headrace.steps.patterns.results import Grouping, ResultRows
 from headrace.steps.patterns.search import search_of
@@ -30,7 +31,7 @@ from headrace.steps.patterns.spilled import NEVER, Frames, Waiting, as_id, waits
 from headrace.steps.step import Step, Times
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from headrace.changes.keys import Keys
     from headrace.plan.patterns import Spill
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from headrace.state.open_rows import OpenRows
     from headrace.state.parts import KeyPart, PageStore, State
     from headrace.state.rows import Rows
+    from headrace.state.share import Share
     from headrace.steps.step import Given, Results, Standing, StepParts, Turn
 
 PATIENCE = 4  # events whose window is over are let go when one in so many is new; 0: always
@@ -316,6 +318,12 @@ class PatternStep(Step):
         self._relink(open_.rows)
         names = {before: query for query, before in given.continued.items()}
         self.ready.parts = [(names[query], part) for query, part in old.ready.parts if query in names]
+
+    def gather(self, shares: Sequence[Share], open_: OpenRows) -> Sequence[list[np.ndarray]]:
+        """Events and what waits. All events are in memory, until there are too many of them."""
+        self._load(gather_patterns(self, shares, open_))
+        self._relink(open_.rows)
+        return [self.kept.rows().columns]
 
     def _dump(self) -> State:
         """Events are known by the place of their row: those of the reservoir first, then the open ones."""

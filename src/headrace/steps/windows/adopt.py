@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.aggregates.tally import NO_EVENTS, DistinctTally, Moves
+from headrace.plan.windows import UntilWindow
 from headrace.state.relayout import carry_rows
 from headrace.steps.windows.slices import Sliced
 
@@ -76,7 +77,7 @@ def _carry_tallies(new: WindowsStep, old: WindowsStep, given: Given) -> None:
     before = {given.old.tally(t, old.program.windows): i for i, t in enumerate(old.program.tallies)}
     for spec, tally in zip(new.program.tallies, new.evaluator.tallies, strict=True):
         place = before.get(given.new.tally(spec, new.program.windows))
-        if place is None or _of_stored_rows(new, spec.window):
+        if place is None or of_stored_rows(new, spec.window):
             continue
         known, count = old.evaluator.tallies[place], new.tables[spec.group].count
         tally.load(0, count, known.dump(0, count))
@@ -85,9 +86,9 @@ def _carry_tallies(new: WindowsStep, old: WindowsStep, given: Given) -> None:
             tally.load_pairs(0, pairs, known.dump_pairs(0, pairs))
 
 
-def _of_stored_rows(step: WindowsStep, window: int) -> bool:
-    program = step.program.windows[window]
-    return bool(program.window.edges) or program.window.last_rows is not None
+def of_stored_rows(step: WindowsStep, window: int) -> bool:
+    of = step.program.windows[window].window
+    return bool(of.edges) or of.last_rows is not None or isinstance(of, UntilWindow)
 
 
 def _set_edges(new: WindowsStep, of: Evaluator) -> None:
@@ -108,7 +109,7 @@ def _rebuild(new: WindowsStep) -> None:
     to.grow()
     for spec, tally in zip(new.program.tallies, to.tallies, strict=True):
         window = new.program.windows[spec.window].window
-        if isinstance(tally, Sliced) or not _of_stored_rows(new, spec.window):
+        if isinstance(tally, Sliced) or not of_stored_rows(new, spec.window):
             continue
         if window.edges:
             enter, leave = window.edges
@@ -116,6 +117,8 @@ def _rebuild(new: WindowsStep) -> None:
             _enter(tally, reservoir.between(to.edges[leave], stop))
         elif window.last_rows is not None:
             _enter(tally, reservoir.between(max(reservoir.oldest, reservoir.count - window.last_rows), reservoir.count))
+        elif isinstance(window, UntilWindow) and spec.window not in to.ended and reservoir.count:
+            _enter(tally, reservoir.until(reservoir.oldest, window.stop))
     for slices in to.slices:
         for run in reservoir.between(to.edges[to.offsets[-1]], reservoir.count):
             slices.enter(run)

@@ -123,6 +123,10 @@ class Deltas(Lifetimes):
         n = len(left)
         return self._looks(left, np.full(n, end, np.int64), np.full(n, len(keys), np.int64))
 
+    def referring(self, table: int) -> dict[str, int]:
+        """The life that goes on, besides."""
+        return {"current": self.index} if table == self.base else Lifetimes.referring(self, table)
+
     def dump(self, table: int, start: int, stop: int) -> dict[str, Any]:
         """What belongs to a range of numbers of one of the tables."""
         out = Lifetimes.dump(self, table, start, stop)

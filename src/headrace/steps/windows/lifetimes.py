@@ -170,6 +170,14 @@ class Lifetimes:
         self.tables[table].forget(numbers)
         self.tables.touch_one(table, numbers)
 
+    def whose(self, table: int) -> np.ndarray:
+        """Per life the key, or per pair the life."""
+        return self.key if table == self.index else self.owners[table]
+
+    def referring(self, table: int) -> dict[str, int]:
+        """Of what is dumped for a table: the names of what are numbers, and the tables that these are of."""
+        return {} if table == self.base else {"key": self.base} if table == self.index else {"owner": self.index}
+
     def dump(self, table: int, start: int, stop: int) -> dict[str, Any]:
         """What belongs to a range of numbers of one of the tables."""
         if table == self.base:

@@ -20,17 +20,19 @@ from headrace.steps.step import Step
 from headrace.steps.windows.adopt import adopt_windows
 from headrace.steps.windows.deltas import lives_of
 from headrace.steps.windows.evaluate import Evaluator
+from headrace.steps.windows.gather import gather_windows
 from headrace.steps.windows.reporting import Reporting
 from headrace.steps.windows.slices import load_cells, save_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from headrace.program.outputs import Output
     from headrace.program.windows import WindowStage
     from headrace.state.open_rows import OpenRows
     from headrace.state.parts import PageStore, State
     from headrace.state.rows import Rows
+    from headrace.state.share import Share
     from headrace.steps.step import Given, Results, Standing, StepParts, Times, Turn
     from headrace.steps.windows.evaluate import Asks, Seen
 
@@ -237,6 +239,14 @@ class WindowsStep(Step):
     def adopt(self, old: Any, open_: OpenRows, given: Given) -> None:
         """Rows are carried over, and what can be made of them is."""
         adopt_windows(self, old, given)
+
+    def owners(self, table: int) -> np.ndarray:
+        """Whose a life is, and in which life a pair."""
+        return next(lives.whose(table) for lives in self.lives if table in (lives.index, *lives.pairs))
+
+    def gather(self, shares: Sequence[Share], open_: OpenRows) -> Sequence[list[np.ndarray]]:
+        """Final rows in the order of time; what lies in no rows, key by key."""
+        return gather_windows(self, shares)
 
 
 def _spread_by(stage: WindowStage, output: Output) -> set[int] | None:
