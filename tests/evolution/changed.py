@@ -80,7 +80,7 @@ def check_changed(run: Run, seed: int, told: Told, buckets: int = 3) -> None:
     saved = engine.save()
     renamed = {q.name: f"{q.name}_again" if rng.random() < 0.3 else q.name for q in new}
     script = replace(run.script, queries=tuple(replace(q, name=renamed[q.name]) for q in new))
-    went_on = _go_on(script, buckets, saved, {renamed[q.name] for q in new if q not in old}, told)
+    went_on = go_on(script, buckets, saved, {renamed[q.name] for q in new if q not in old}, told)
     if went_on is None:
         return
     script = went_on.lowered.script
@@ -107,7 +107,7 @@ def check_changed(run: Run, seed: int, told: Told, buckets: int = 3) -> None:
             _check_added(query, name, went_on, after, reference[place:], run, place, told)
 
 
-def _go_on(script: Script, buckets: int, saved: object, added: set[str], told: Told) -> LocalEngine | None:
+def go_on(script: Script, buckets: int, saved: object, added: set[str], told: Told) -> LocalEngine | None:
     """The new script on the old state, without the queries that cannot begin complete."""
     left = list(script.queries)
     while left:

@@ -26,6 +26,8 @@ from headrace.steps.step import Standing
 Cell = tuple[str, bytes]  # head, body
 COUNTED = '{"read"'  # how the head of a cell begins that says how many rows were read with it
 CONTROL = '{"kind": "control", "now": %s, "ended": %s}'
+OF_THE_END = '"ended": true'  # in the head of every cell that is there because the input has ended, and of no other
+AFTER_THE_END = "rows came after the input was taken to have ended"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +76,19 @@ class RowsHead:
 
 @dataclass(frozen=True, slots=True)
 class FeedHead:
-    """Rows of another stage."""
+    """Rows of another stage; `ended`: which it has given because the input has ended."""
 
     source: int
+    ended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FollowHead:
-    """How far the stage is that a source is."""
+    """How far the stage is that a source is; `ended`: because the input has ended."""
 
     source: int
     standing: Standing
+    ended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +143,10 @@ def write_head(head: Head, counted: Counted | None = None) -> str:
             segments = [[s.partition, *s.place, s.highest, s.rows, s.promised] for s in head.segments]
             about = {"kind": "rows", "source": head.source, "now": head.now, "segments": segments, "shape": astuple(head.shape)}
             about |= {"rows": head.rows, "punctuation": head.punctuation} if head.rows or head.punctuation else {}
-        case FeedHead(source=source):
-            about = {"kind": "feed", "source": source}
-        case FollowHead(source=source, standing=standing):
-            about = {"kind": "follow", "source": source, "standing": astuple(standing)}
+        case FeedHead(source=source, ended=ended):
+            about = {"kind": "feed", "source": source, **_ended(ended)}
+        case FollowHead(source=source, standing=standing, ended=ended):
+            about = {"kind": "follow", "source": source, "standing": astuple(standing), **_ended(ended)}
         case ResultHead(query=query):
             about = {"kind": "result", "query": query}
         case NumbersHead(numbers=numbers):
@@ -157,6 +161,10 @@ def write_head(head: Head, counted: Counted | None = None) -> str:
     return json.dumps(about)
 
 
+def _ended(ended: bool) -> dict[str, bool]:
+    return {"ended": True} if ended else {}
+
+
 def read_head(line: str) -> Head:
     about: dict[str, Any] = json.loads(line)
     match about["kind"]:
@@ -167,9 +175,9 @@ def read_head(line: str) -> Head:
             shape = Shape(first, short_ts, short_low, several, behind, partitioned, tuple(times))
             return RowsHead(source, about["now"], segments, shape, about.get("rows", 0), about.get("punctuation", 0))
         case "feed":
-            return FeedHead(about["source"])
+            return FeedHead(about["source"], about.get("ended", False))
         case "follow":
-            return FollowHead(about["source"], Standing(*about["standing"]))
+            return FollowHead(about["source"], Standing(*about["standing"]), about.get("ended", False))
         case "control":
             return ControlHead(about["now"], about["ended"])
         case "result":

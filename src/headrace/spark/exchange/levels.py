@@ -26,10 +26,11 @@ if TYPE_CHECKING:  # the driver imports this file too, and none of these
     from headrace.changes.changes import Changes
     from headrace.exchange.heads import Cell
     from headrace.runtime.processor import TaskProcessor
+    from headrace.steps.step import Results
 
 Columns = list[pa.Array | None]  # of a wide row; None where a row has no such column
-LEAD = "label INT, head STRING, body BINARY, f INT, sign TINYINT, ts BIGINT, high BIGINT, low BIGINT, sub BINARY"
-_LEAD_ARROW = [pa.int32(), pa.string(), pa.binary(), pa.int32(), pa.int8(), *[pa.int64()] * 3, pa.binary()]
+LEAD = "label INT, head STRING, body BINARY, f INT, sign TINYINT, ts BIGINT, high BIGINT, low BIGINT, sub BINARY, ended BOOLEAN"
+_LEAD_ARROW = [pa.int32(), pa.string(), pa.binary(), pa.int32(), pa.int8(), *[pa.int64()] * 3, pa.binary(), pa.bool_()]
 CELL = pa.schema([("label", pa.int32()), ("head", pa.string()), ("body", pa.binary())])
 
 
@@ -60,23 +61,27 @@ class NextLevel:
         """The Arrow types of those rows."""
         return _LEAD_ARROW + [arrow_type(physical(f.type)) for feed in self.feeds for f in feed.columns.fields]
 
-    def send(
-        self, processor: TaskProcessor, bucket: int, results: list[tuple[str, Changes]], numbers: dict[str, int]
-    ) -> list[Columns]:
-        """All that a bucket has for later levels and for the sinks."""
+    def send(self, processor: TaskProcessor, bucket: int, results: Results, *, ended: bool = False) -> list[Columns]:
+        """All that a bucket has for later levels and for the sinks; `ended`: because the input has ended."""
         from headrace.changes.changes import write_changes
 
         names = [feed.query for feed in self.feeds]
         own = set(processor.stage.queries)
-        parts = [self._fed(names.index(query), changes) for query, changes in results if query in names]
+        parts = [self._fed(names.index(query), changes, ended) for query, changes in results if query in names]
         cells: list[Cell] = [(write_head(ResultHead(q)), write_changes(c)) for q, c in results if q not in names]
-        cells.append((write_head(NumbersHead(numbers)), b""))
-        parts.append(self.relay(self.passing[bucket % len(self.passing)], cells))
+        parts += [self.relay(self._passing(bucket), cells)] if cells else []
         for feed in self.feeds if bucket == 0 else ():
             for source, labels in feed.readers if feed.query in own else ():
-                head = write_head(FollowHead(source, processor.standing(feed.query)))
+                head = write_head(FollowHead(source, processor.standing(feed.query), ended))
                 parts += [self.relay(label, [(head, b"")]) for label in labels]
         return parts
+
+    def count(self, bucket: int, numbers: dict[str, int]) -> Columns:
+        """Numbers for progress."""
+        return self.relay(self._passing(bucket), [(write_head(NumbersHead(numbers)), b"")])
+
+    def _passing(self, bucket: int) -> int:
+        return self.passing[bucket % len(self.passing)]
 
     def relay(self, label: int, cells: list[Cell]) -> Columns:
         """Cells that go on as they are."""
@@ -84,13 +89,14 @@ class NextLevel:
         lead = [pa.array(np.full(len(cells), label, np.int32)), pa.array(heads, pa.string()), pa.array(bodies, pa.binary())]
         return [*lead, *[None] * (len(self.types) - 3)]
 
-    def _fed(self, number: int, changes: Changes) -> Columns:
+    def _fed(self, number: int, changes: Changes, ended: bool) -> Columns:
         from headrace.changes.keys import to_arrow
 
         columns: Columns = [None] * len(self.types)
         columns[3] = pa.array(np.full(len(changes), number, np.int32))
         columns[4] = pa.array(changes.sign.astype(np.int8, copy=False))
         columns[5:9] = to_arrow(changes.keys)
+        columns[9] = pa.array(np.full(len(changes), ended))
         start = len(_LEAD_ARROW) + sum(len(f.columns.fields) for f in self.feeds[:number])
         for i, column in enumerate(changes.rows.columns):
             kind = self.types[start + i]
@@ -141,13 +147,15 @@ def pack_feeds(parts: tuple[FeedPart, ...], batches: Iterator[pa.RecordBatch]) -
         cell = np.flatnonzero(fed.is_null().to_numpy(zero_copy_only=False))
         if len(cell):
             yield batch.select(["label", "head", "body"]).take(pa.array(cell)).cast(CELL)
+        ended = batch.column("ended").fill_null(False).to_numpy(zero_copy_only=False)
         for part in parts:
-            chosen = np.flatnonzero(numbers == part.feed)
-            if len(chosen):
-                yield _cells(part, batch.take(pa.array(chosen)))
+            for which in (False, True):
+                chosen = np.flatnonzero((numbers == part.feed) & (ended == which))
+                if len(chosen):
+                    yield _cells(part, batch.take(pa.array(chosen)), which)
 
 
-def _cells(part: FeedPart, batch: pa.RecordBatch) -> pa.RecordBatch:
+def _cells(part: FeedPart, batch: pa.RecordBatch, ended: bool) -> pa.RecordBatch:
     from headrace.changes.changes import Changes
     from headrace.changes.keys import from_arrow
     from headrace.exchange.cells import batch_of, write_feed
@@ -160,7 +168,7 @@ def _cells(part: FeedPart, batch: pa.RecordBatch) -> pa.RecordBatch:
     changes = Changes(batch.column("sign").to_numpy(zero_copy_only=False), keys, batch_of(inputs, batch.num_rows))
     bodies = write_feed(part.stage, changes, len(part.labels))
     filled = [(label, body) for label, body in zip(part.labels, bodies, strict=True) if len(body)]
-    heads = [write_head(FeedHead(part.source))] * len(filled)
+    heads = [write_head(FeedHead(part.source, ended))] * len(filled)
     return pa.RecordBatch.from_arrays(
         [
             pa.array([label for label, _ in filled], pa.int32()),

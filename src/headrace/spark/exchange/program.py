@@ -5,9 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from headrace.evolution.compare import Comparison
+from headrace.plan.query import Emit
 from headrace.program.stage import Stage
 from headrace.spark.exchange.levels import NextLevel
 from headrace.spark.exchange.slots import Slots
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Of a run whose end may not be the last word: the queries that sinks wait for, and whether an earlier end is taken back."""
+
+    sinks: dict[str, Emit]
+    goes_on: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +31,4 @@ class LevelProgram:
     passing: tuple[int, ...] = ()  # labels of results that earlier levels have for the sinks
     tables: dict[int, list[tuple[str, bytes]]] = field(default_factory=dict)  # label -> what is there before the first batch
     before: tuple[tuple[Stage, ...], Comparison] | None = None  # whose state is handed over, instead of rows, and how it fits
+    ends: Ends | None = None  # None: nobody will go on when the input has ended
