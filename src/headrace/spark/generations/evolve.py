@@ -77,11 +77,6 @@ def plan_generation(
         return Planned(facts, lowered, count)
     if was is None:
         raise another_script(path)
-    if facts.ended:
-        raise StateError(
-            f"the run in {path!r} has ended, and its script has changed since",
-            hint="name a new checkpoint directory; a script that is to change runs with --follow",
-        )
     if count != facts.buckets:
         raise _other_buckets(facts)
     lowered, comparison = _compared(was, script, make, facts.generation + 1, from_now)
@@ -159,9 +154,16 @@ def _takes(comparison: Comparison, was: ScriptProgram, now: ScriptProgram) -> Ta
 
 
 def tried_before(storage: Storage, facts: Checkpoint) -> int | None:
-    """The number under which the generation before may have published a batch that this one has to plan anew, if it has not."""
+    """The number under which a batch may have been published that is now another one, if Spark has not committed it.
+
+    The generation before may have planned it; or a run that said the end, which does not count since that run was killed.
+    """
     planned = max((int(name) for name in storage.names(join(facts.spark, "offsets")) if name.isdigit()), default=-1)
-    return facts.first_batch + planned + 1 if facts.generation > 0 and planned <= 0 else None
+    if facts.generation > 0 and planned <= 0:
+        return facts.first_batch + planned + 1
+    committed = last_committed(storage, facts.spark)
+    said = facts.ending or facts.goes_on
+    return facts.first_batch + planned if said and planned > (-1 if committed is None else committed) else None
 
 
 def sweep(storage: Storage, facts: Checkpoint, program: ScriptProgram) -> None:
