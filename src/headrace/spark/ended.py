@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from headrace.errors import StateError
 from headrace.spark.generations.cells import cells_of, last_committed
 from headrace.spark.plan import finish_one, slots_of
-from headrace.spark.sources.growth import sizes_of
+from headrace.spark.sources.growth import grown
 from headrace.spark.storage.checkpoint import files_of
 from headrace.spark.storage.storage import is_local
 
@@ -24,18 +24,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headrace.exchange.ended import Released
-    from headrace.plan.stream import Stream
     from headrace.spark.generations.evolve import Planned
     from headrace.spark.sinks.sink import Target
     from headrace.spark.storage.checkpoint import Checkpoint
     from headrace.spark.storage.storage import Storage
     from headrace.stages.lower import Lowered
-
-
-def grown(facts: Checkpoint, streams: tuple[Stream, ...]) -> bool:
-    """Whether there is more than when the input was taken to have ended. What is gone was read."""
-    now = sizes_of(streams)
-    return not set(files_of(streams)) <= set(facts.files) or any(now.get(path, n) != n for path, n in facts.sizes.items())
 
 
 def finished(spark: SparkSession, planned: Planned, storage: Storage, *, follow: bool) -> bool:
@@ -48,6 +41,12 @@ def finished(spark: SparkSession, planned: Planned, storage: Storage, *, follow:
     if not facts.ending:
         raise StateError(
             f"the run in {facts.path!r} has ended, and the version of Headrace that ended it kept nothing to go on from",
+            hint="name a new checkpoint directory",
+        )
+    tables = tuple(s for s in planned.lowered.streams if s.static)
+    if not set(files_of(tables)) <= set(facts.files):
+        raise StateError(
+            f"tables have files that were not there when the run in {facts.path!r} began, and are read once, before anything else",
             hint="name a new checkpoint directory",
         )
     _refuse_final(spark, planned, storage)

@@ -25,6 +25,12 @@ def sizes_of(streams: tuple[Stream, ...]) -> dict[str, int]:
     return out
 
 
+def grown(facts: Checkpoint, streams: tuple[Stream, ...]) -> bool:
+    """Whether there is more than when the input was taken to have ended. What is gone was read."""
+    now = sizes_of(streams)
+    return not set(files_of(streams)) <= set(facts.files) or any(now.get(path, n) != n for path, n in facts.sizes.items())
+
+
 def refuse_changed(facts: Checkpoint, streams: tuple[Stream, ...]) -> None:
     """A run that goes on would miss what was added to files that it has read already. Notes what there is now."""
     now = sizes_of(streams)
