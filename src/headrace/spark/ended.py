@@ -46,7 +46,7 @@ def finished(spark: SparkSession, planned: Planned, storage: Storage, *, follow:
     tables = tuple(s for s in planned.lowered.streams if s.static)
     if not set(files_of(tables)) <= set(facts.files):
         raise StateError(
-            f"tables have files that were not there when the run in {facts.path!r} began, and are read once, before anything else",
+            f"tables have files that were not there when the run in {facts.path!r} ended, and tables are read once, at the start",
             hint="name a new checkpoint directory",
         )
     _refuse_final(spark, planned, storage)

@@ -162,12 +162,13 @@ class Run:
         return plan_generation(self.path, script, make, buckets, self.storage, default, named_queries(script, from_now))
 
     def _begin(self, lowered: Lowered, frames: dict[str, DataFrame], trigger_ms: int, options: dict[str, str]) -> None:
-        self._asked, self._sizes = lowered, sizes_of(lowered.streams)
+        self._asked, self._sizes = lowered, {} if self.follow else sizes_of(lowered.streams)
         self.lowered, self._spools = spooled(lowered, self.facts, self.storage, follow=self.follow)
         if not self.follow:
             refuse_changed(self.facts, self._in_place)
         if self._scratch is None and (self.facts.goes_on or not self.follow):
             self.facts.store(self.storage)
+        self._begun = dict(self.facts.sizes)
         self._at_once = self._scratch is not None and not frames and self._all_there(options)
         if self._at_once:
             say(self.storage, self.path, ended=self._lock.token)
@@ -277,7 +278,7 @@ class Run:
             for target in self.targets:
                 self._finish(target)
             refresh_tables(self.spark, self.lowered)
-            tell_changed(self.facts, self._in_place)
+            tell_changed(self._begun, self._in_place)
             self.facts.ended = True
             self.facts.store(self.storage)
             query.stop()

@@ -43,10 +43,10 @@ def refuse_changed(facts: Checkpoint, streams: tuple[Stream, ...]) -> None:
     facts.sizes = {**now, **facts.sizes}
 
 
-def tell_changed(facts: Checkpoint, streams: tuple[Stream, ...]) -> None:
-    """At the end of a run: whatever grew while it was read was not read to its end."""
+def tell_changed(begun: dict[str, int], streams: tuple[Stream, ...]) -> None:
+    """At the end of a run: whatever grew while it was read was not read to its end. `begun`: how large files were then."""
     now = sizes_of(streams)
-    for path, size in facts.sizes.items():
+    for path, size in begun.items():
         if now.get(path, size) != size:
             warn(
                 f"{path} had {size} bytes when the run began, and {now[path]} when it ended: what was added meanwhile may not be"
