@@ -14,6 +14,7 @@ from test_generations import QUERIES as OTHERS
 from headrace.errors import HeadraceError, StateError
 from headrace.oracle.rows import canonical_row
 from headrace.spark import run as spark_run
+from headrace.spark.generations.foreseen import foreseen
 from headrace.spark.run import start_run
 from headrace.spark.storage.checkpoint import Checkpoint
 from headrace.testing.conformance import Run as LocalRun
@@ -77,6 +78,7 @@ def test_what_has_ended_goes_on(spark, tmp_path):
         judge(tmp_path, given.next, *MAIN)
         assert facts(tmp_path)["ended"]
     before = tree(tmp_path)
+    assert foreseen(script(tmp_path, *MAIN), str(tmp_path / "state"))[0].endswith("there is nothing to do, but with --follow")
     finish(spark, tmp_path, *MAIN)
     assert tree(tmp_path).keys() == before.keys(), "there is nothing more to do"
     assert any(row[0] == "-" for row in read_sink(tmp_path / "looks"))
@@ -88,6 +90,10 @@ def test_what_is_final_is_refused_if_the_end_released_it(spark, tmp_path):
     finish(spark, tmp_path, "once", "each")
     given.write(1)
     before = {p: data for p, data in tree(tmp_path).items() if not p.endswith("headrace.lock")}
+    (first, *_) = foreseen(script(tmp_path, "once", "each"), str(tmp_path / "state"))
+    assert first.startswith(
+        "the run has ended: what only its end released is taken back, and it goes on; if any of that was final"
+    )
     for more in ({}, {"follow": True}):
         with pytest.raises(StateError, match=r"its end has released 3 rows of '.*once/', which is EMIT FINAL.*: \('"):
             finish(spark, tmp_path, "once", "each", **more)
