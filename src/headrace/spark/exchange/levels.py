@@ -7,7 +7,7 @@ the next level reads are plain rows, because Catalyst computes its inputs from t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:  # the driver imports this file too, and none of these
     from headrace.changes.changes import Changes
     from headrace.exchange.heads import Cell
     from headrace.runtime.processor import TaskProcessor
-    from headrace.steps.step import Results
 
 Columns = list[pa.Array | None]  # of a wide row; None where a row has no such column
 LEAD = "label INT, head STRING, body BINARY, f INT, sign TINYINT, ts BIGINT, high BIGINT, low BIGINT, sub BINARY, ended BOOLEAN"
@@ -61,7 +60,9 @@ class NextLevel:
         """The Arrow types of those rows."""
         return _LEAD_ARROW + [arrow_type(physical(f.type)) for feed in self.feeds for f in feed.columns.fields]
 
-    def send(self, processor: TaskProcessor, bucket: int, results: Results, *, ended: bool = False) -> list[Columns]:
+    def send(
+        self, processor: TaskProcessor, bucket: int, results: Sequence[tuple[str, Changes]], *, ended: bool = False
+    ) -> list[Columns]:
         """All that a bucket has for later levels and for the sinks; `ended`: because the input has ended."""
         from headrace.changes.changes import write_changes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from headrace.runtime.clock import Header
     from headrace.runtime.processor import Result, TaskProcessor
     from headrace.spark.exchange.program import LevelProgram
-    from headrace.steps.step import Results
 
 
 @lru_cache(maxsize=1)
@@ -162,7 +161,9 @@ class Buckets:
             yield self.onward.frame([*parts, self.onward.count(at[1], numbers)])
         settle()
 
-    def _given(self, at: At, processor: TaskProcessor, results: Results, *, ended: bool = False) -> list[Columns]:
+    def _given(
+        self, at: At, processor: TaskProcessor, results: Sequence[tuple[str, Changes]], *, ended: bool = False
+    ) -> list[Columns]:
         """What leaves a bucket: to the sinks, or to later levels."""
         if self.onward is None:
             return [self._wide(self.queries[query], changes) for query, changes in results]
