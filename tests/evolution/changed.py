@@ -94,7 +94,7 @@ def check_changed(run: Run, seed: int, told: Told, buckets: int = 3) -> None:
     script = replace(run.script, queries=tuple(replace(q, name=renamed[q.name]) for q in new))
     now = rng.choice((buckets, *OTHERS))
     added = {renamed[q.name] for q in new if q.name not in there or wide}  # a wider one may be refused, as a new one
-    went_on = _go_on(script, now, saved, added, told)
+    went_on = go_on(script, now, saved, added, told)
     if went_on is None:
         return
     if now != buckets:
@@ -213,7 +213,7 @@ def redistributed(old: LocalEngine, new: LocalEngine) -> set[str]:
     return out
 
 
-def _go_on(script: Script, buckets: int, saved: object, added: set[str], told: Told) -> LocalEngine | None:
+def go_on(script: Script, buckets: int, saved: object, added: set[str], told: Told) -> LocalEngine | None:
     """The new script on the old state, without the queries that cannot begin complete."""
     left = list(script.queries)
     while left:

@@ -159,6 +159,7 @@ def wrap() -> None:
     around(stateful.Buckets, "process", before="bucket to process")
     around(stateful.Buckets, "_save", before="state to save", after="state saved")
     around(host, "save", after="pages saved")  # and not yet the head that knows of them
+    around(host.Host, "end", before="bucket to end", after="bucket ended")
     _halve_files(sink)
     around(sink.Writer, "write", after="task staged")
     around(sink.Writer, "commit", before="batch to publish", after="batch published")

@@ -170,11 +170,11 @@ def test_what_changed_while_it_was_read_is_told(tmp_path, recwarn):
     file.write_text("1\n")
     facts, streams = Checkpoint(str(tmp_path), 1, "", 1), (stream_of(file, "csv"),)
     refuse_changed(facts, streams)
-    tell_changed(facts, streams)
+    tell_changed(facts.sizes, streams)
     assert not recwarn.list
     with file.open("a") as more:
         more.write("2\n")
-    tell_changed(facts, streams)
+    tell_changed(facts.sizes, streams)
     assert "had 2 bytes when the run began, and 4 when it ended" in str(recwarn.pop(HeadraceWarning).message)
     with pytest.raises(StateError, match="had 2 bytes when this run began, and has 4 now"):
         refuse_changed(facts, streams)

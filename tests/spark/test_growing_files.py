@@ -105,8 +105,10 @@ def test_files_that_grow(spark, tmp_path):
     start(follow=False).wait(200)  # there is nothing more to do
     with (one.folder / "log.csv").open("a") as file:
         file.write("\n")
-    with pytest.raises(StateError, match="has ended"):
-        start(follow=False)
+    one.append("log.csv", 2)
+    start(follow=False).wait(200)  # what has ended goes on
+    assert read_sink(one.out) == one.rows()
+    assert read_sink(one.late) == read_sink(one.bad) == []
     left = [p.name for p in (tmp_path / "checkpoint" / "spool" / "one").iterdir() if p.name[0] not in "._"]
     assert len(left) < 40
 

@@ -26,6 +26,8 @@ from headrace.steps.step import Standing
 Cell = tuple[str, bytes]  # head, body
 COUNTED = '{"read"'  # how the head of a cell begins that says how many rows were read with it
 CONTROL = '{"kind": "control", "now": %s, "ended": %s}'
+OF_THE_END = '"ended": true'  # in the head of every cell that is there because the input has ended, and of no other
+AFTER_THE_END = "rows came after the input was taken to have ended"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +75,19 @@ class RowsHead:
 
 @dataclass(frozen=True, slots=True)
 class FeedHead:
-    """Rows of another stage."""
+    """Rows of another stage; `ended`: which it has given because the input has ended."""
 
     source: int
+    ended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FollowHead:
-    """How far the stage is that a source is."""
+    """How far the stage is that a source is; `ended`: because the input has ended."""
 
     source: int
     standing: Standing
+    ended: bool = False
 
 
 @dataclass(frozen=True, slots=True)

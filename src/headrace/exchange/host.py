@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from headrace.changes.changes import Changes
 from headrace.exchange.cells import feed_segment, join_arrivals, read_cell, read_feed
+from headrace.exchange.ended import ENDED, RELEASED, Aside, carry_over, read_released, released_of, taken_back, write_released
 from headrace.exchange.heads import ControlHead, FeedHead, FollowHead, HandoverHead, RowsHead, read_head
 from headrace.runtime.adopt import adopt, adopt_clocks
 from headrace.runtime.clock import Follows, Header, Segment
@@ -25,9 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from headrace.evolution.compare import Comparison
+    from headrace.exchange.ended import Sinks
     from headrace.exchange.heads import Cell
     from headrace.program.stage import Stage
     from headrace.runtime.arrivals import Arrivals
+    from headrace.steps.step import Results
 
 At = tuple[int, int]  # stage, bucket
 Given = dict[At, dict[str, bytes]]  # all cells of some buckets of an earlier generation, by their names
@@ -118,30 +122,53 @@ class Before:
 
 
 class Host:
-    """The stages of one script. `first` has what buckets are given before anything else: the rows of tables."""
+    """The stages of one script. `first` has what buckets are given before anything else: the rows of tables.
+
+    `goes_on`: the input ended in an earlier run, and does not any more.
+    """
 
     def __init__(
         self, stages: Sequence[Stage], memory: Memory, owner: Hashable, first: Mapping[At, Sequence[Cell]] | None = None,
-        chunk_rows: int = CHUNK_ROWS,
+        chunk_rows: int = CHUNK_ROWS, *, goes_on: bool = True,
     ) -> None:  # fmt: skip
         """`owner` tells the scripts of a process apart."""
         self.stages, self.memory, self.owner, self.first, self.chunk_rows = stages, memory, owner, first or {}, chunk_rows
+        self.goes_on, self._ended = goes_on, ENDED + str(owner).encode()
 
-    def bucket(self, at: At, store: VersionedStore) -> TaskProcessor:
-        """A bucket as it was saved last: from memory, from the store, or at its beginning."""
-        key = (self.owner, *at)
+    def bucket(self, at: At, store: VersionedStore) -> tuple[TaskProcessor | None, Results]:
+        """A bucket as it was saved last: from memory, from the store, or at its beginning; and what it takes back first.
+
+        None: its input has ended, and does not go on.
+        """
+        key, back = (self.owner, *at), list[tuple[str, Changes]]()
         version = store.version(sure=self.memory.has(key))
         found = self.memory.take(key, version)
         if found is not None:
             found.attach(store)
-            return found
+            return found, back
+        if version is not None and version.startswith(ENDED):
+            if version == self._ended or not self.goes_on:
+                return None, back
+            back = taken_back(read_released(store.get_page(RELEASED)))
+            store.drop_page(RELEASED)
         processor = TaskProcessor(self.stages[at[0]], store, self.memory.chunks, key, self.chunk_rows)
         if version is not None:
             load(processor, store.head(), store)
         if at in self.first and (version is None or processor.fresh):
             deliver(processor, self.first[at])
         processor.fresh = False
-        return processor
+        return processor, back
+
+    def end(
+        self, at: At, processor: TaskProcessor, store: VersionedStore, cells: Sequence[Cell], sinks: Sinks
+    ) -> tuple[Header, Result]:
+        """Keep a bucket as it stands, then give it the end. The processor is of no more use."""
+        head = save(processor, store)
+        processor.attach(Aside(store))
+        header, result = deliver(processor, cells)
+        store.put_page(RELEASED, write_released(released_of(result.changes, sinks)))
+        store.put_head(head, self._ended)
+        return header, result
 
     def hand_over(self, at: At, store: VersionedStore, before: Before) -> None:
         """Make a bucket of a changed script from those of the old one."""
@@ -160,6 +187,10 @@ class Host:
         if giver is None:
             processor.since = processor.clock.last
         self.save(at, processor, store)
+        if giver is not None:
+            count = self.stages[stage].buckets(before.comparison.buckets[1])
+            mine = [old for (of, number), old in before.stores.items() if of == giver and number % count == bucket]
+            carry_over(mine, store, before.comparison.continued)
 
     def save(self, at: At, processor: TaskProcessor, store: VersionedStore) -> None:
         version = os.urandom(12)

@@ -15,7 +15,7 @@ from headrace.plan.expr import Expr, all_of
 from headrace.spark.borrowed import partitions_for
 from headrace.spark.exchange.bucket import BucketProcessor
 from headrace.spark.exchange.labels import labels
-from headrace.spark.exchange.levels import LEAD, Feed, FeedPart, LevelProgram, NextLevel, pack_feeds
+from headrace.spark.exchange.levels import LEAD, Ends, Feed, FeedPart, LevelProgram, NextLevel, pack_feeds
 from headrace.spark.exchange.pack import EXCHANGE, Packing, StagePart, pack_rows, read_table
 from headrace.spark.exchange.slots import METRICS_ROW, Slots
 from headrace.spark.progress import counting
@@ -86,9 +86,12 @@ class Labels:
 def output_frame(
     spark: SparkSession, lowered: Lowered, frames: dict[str, DataFrame], control: DataFrame | None, *, streaming: bool,
     buckets: int | None = None, options: dict[str, str] | None = None, ended: bool = False,
-    watch: Callable[[str], str | Observation] | None = None,
+    watch: Callable[[str], str | Observation] | None = None, ends: Ends | None = None,
 ) -> DataFrame:  # fmt: skip
-    """The wide rows of all queries, before they are finished. Rows read and rejected are observed as `watch` names them."""
+    """The wide rows of all queries, before they are finished. Rows read and rejected are observed as `watch` names them.
+
+    `ended`: the input ends with what is there; `ends`: when it ends, there may be more later.
+    """
     layout = Labels.of(lowered.stages, buckets or bucket_count(spark))
     packed: DataFrame | None = None
     tables: dict[int, list[tuple[str, bytes]]] = {}
@@ -113,19 +116,19 @@ def output_frame(
         packed = packed.unionByName(control.select("label", "head", "body"))
     if ended:
         packed = packed.unionByName(_end_rows(spark, layout))
-    return levels(packed, lowered, layout, tables)
+    return levels(packed, lowered, layout, tables, ends=ends)
 
 
 def levels(
     packed: DataFrame, lowered: Lowered, layout: Labels, tables: dict[int, list[tuple[str, bytes]]],
-    before: tuple[tuple[AnyStage, ...], Comparison] | None = None,
+    before: tuple[tuple[AnyStage, ...], Comparison] | None = None, ends: Ends | None = None,
 ) -> DataFrame:  # fmt: skip
     """The stages of every level, one stateful operator after the other. They may be handed the state of others, not rows."""
     slots, run = slots_of(lowered), uuid.uuid4().hex
     for level in range(1, lowered.levels + 1):
         own = {label: at for label, at in layout.buckets.items() if lowered.stages[at[0]].level == level}
         onward = _onward(lowered, layout, level) if level < lowered.levels else None
-        program = LevelProgram(lowered.stages, own, slots, layout.rejected, onward, layout.passing, tables, before)
+        program = LevelProgram(lowered.stages, own, slots, layout.rejected, onward, layout.passing, tables, before, ends)
         processor = BucketProcessor(f"{run} {level}", pickle.dumps(program))
         ddl = slots.ddl if onward is None else onward.ddl
         packed = packed.groupBy("label").transformWithStateInPandas(processor, ddl, "append", "none")

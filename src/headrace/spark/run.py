@@ -13,14 +13,17 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
-from headrace.errors import HeadraceError, NotEnded, StateError
+from headrace.errors import HeadraceError, NotEnded
+from headrace.exchange.heads import AFTER_THE_END
 from headrace.files.survey import look_at
 from headrace.plan.query import named_queries
 from headrace.plan.stream import FileSource
 from headrace.runs.events import Event, Progress, RowsEvent
 from headrace.runs.losses import too_many
 from headrace.spark.borrowed import PARTITIONS, activate, partitions_for, settings
+from headrace.spark.ended import end_is_said, finished, refuse_put_together
 from headrace.spark.exchange.control import control_frame, only_time_passed, say
+from headrace.spark.exchange.levels import Ends
 from headrace.spark.failures import Places, explain_failure, explained
 from headrace.spark.generations.evolve import Planned, make_generation, plan_generation, tried_before
 from headrace.spark.generations.handover import EVOLVES
@@ -30,7 +33,7 @@ from headrace.spark.progress import counts_of, observations, progress_event, wat
 from headrace.spark.session import require_state_store, script_session
 from headrace.spark.sinks.batches import Batches, finish_listed
 from headrace.spark.sinks.formats import read_arrow
-from headrace.spark.sinks.publish import begin, finish
+from headrace.spark.sinks.publish import begin, finish, reopen
 from headrace.spark.sinks.signs import claim
 from headrace.spark.sinks.sink import HeadraceSink, Target, as_option
 from headrace.spark.sinks.targets import arrow_schema, check_outputs, refresh_tables, targets_of
@@ -133,10 +136,17 @@ class Run:
             with explained(self._places):
                 planned = self._planned(script, buckets, frozenset(from_now))
                 lowered, self.facts = planned.lowered, planned.facts
+                nothing_to_do = finished(spark, planned, self.storage, follow=follow)
                 self.targets: list[Target] = targets_of(spark, lowered, self.facts, follow=follow)
+                refuse_put_together(self.facts, self.targets)
                 self._places = Places(self.path, tuple(t.path for t in self.targets))
                 claim(self.targets, self.facts, overwrite=overwrite, spark=spark)
                 self.facts = make_generation(spark, planned, self.storage, named=not frames)
+            self._names = {t.query: t.name for t in self.targets}
+            if nothing_to_do:
+                self._lock.release()
+                self._ended.set()
+                return
             with explained(self._places):
                 self._begin(lowered, frames, trigger_ms, options)
         except BaseException:
@@ -152,20 +162,18 @@ class Run:
         return plan_generation(self.path, script, make, buckets, self.storage, default, named_queries(script, from_now))
 
     def _begin(self, lowered: Lowered, frames: dict[str, DataFrame], trigger_ms: int, options: dict[str, str]) -> None:
-        self._names = {t.query: t.name for t in self.targets}
-        if self._finished_before(lowered):
-            self._lock.release()
-            self._ended.set()
-            return
-        self._asked = lowered
+        self._asked, self._sizes = lowered, {} if self.follow else sizes_of(lowered.streams)
         self.lowered, self._spools = spooled(lowered, self.facts, self.storage, follow=self.follow)
         if not self.follow:
             refuse_changed(self.facts, self._in_place)
-            if self._scratch is None:
-                self.facts.store(self.storage)
+        if self._scratch is None and (self.facts.goes_on or not self.follow):
+            self.facts.store(self.storage)
+        self._begun = dict(self.facts.sizes)
         self._at_once = self._scratch is not None and not frames and self._all_there(options)
         if self._at_once:
-            say(self.storage, self.path, ended=True)
+            say(self.storage, self.path, ended=self._lock.token)
+        elif self.facts.goes_on:
+            say(self.storage, self.path, goes_on=self._lock.token)  # every bucket hears of it, and takes back what it has to
         self._start(frames, trigger_ms, options)
         self._thread = threading.Thread(target=self._watch, name="headrace-run", daemon=True)
         self._thread.start()
@@ -181,18 +189,6 @@ class Run:
     def _ticking(self) -> bool:
         return any(s.idle is not None or s.end_after is not None for s in self.lowered.streams)
 
-    def _finished_before(self, lowered: Lowered) -> bool:
-        """Whether the stored end of input makes this run one with nothing to do."""
-        if not self.facts.ended:
-            return False
-        more = self.follow or files_of(lowered.streams) != self.facts.files
-        if more or (self.facts.sizes and sizes_of(lowered.streams) != self.facts.sizes):
-            raise StateError(
-                f"the run in {self.path!r} has ended: its input was taken to be complete, and now there is more",
-                hint="name a new checkpoint directory; to go on with a source that grows, run with --follow from the start",
-            )
-        return True
-
     @property
     def _in_place(self) -> tuple[Stream, ...]:
         """The streams whose files Spark reads where they are."""
@@ -205,16 +201,17 @@ class Run:
             needed[EVOLVES] = "true"
         with settings(self.spark, needed):
             layout = Labels.of(self.lowered.stages, self.facts.buckets)
-            control = control_frame(self.spark, self.path, layout, tick=self._ticking(), named=named)
+            control = control_frame(self.spark, self.path, layout, self._lock.token, tick=self._ticking(), named=named)
+            sinks = {f.query.name: f.query.emit for f in self.lowered.finishes}
             wide = output_frame(
                 self.spark, self.lowered, frames, control, streaming=True, buckets=self.facts.buckets, options=options,
-                watch=watched,
+                watch=watched, ends=Ends(sinks, self.facts.goes_on) if self._scratch is None else None,
             )  # fmt: skip
-            finished = finish_all(wide.observe("headrace", *observations()), self.lowered)
+            out = finish_all(wide.observe("headrace", *observations()), self.lowered)
             activate(self.spark)
-            self._schema = finished.schema
+            self._schema = out.schema
             writer = (
-                self._into(finished.observe("headrace_out", F.count(F.lit(1)).alias("rows_out")).writeStream)
+                self._into(out.observe("headrace_out", F.count(F.lit(1)).alias("rows_out")).writeStream)
                 .option("checkpointLocation", self.facts.spark)
                 .outputMode("append")
             )
@@ -225,6 +222,8 @@ class Run:
         """The quick way where all is on a local disk, else the one by which Spark reaches every file system."""
         for target in self.targets:
             if is_local(target.path):
+                if self.facts.ending or self.facts.goes_on:
+                    reopen(target)
                 begin(target)
         if is_local(self.path) and all(is_local(t.path) for t in self.targets):
             self.spark.dataSource.register(HeadraceSink)
@@ -264,24 +263,38 @@ class Run:
         else:
             for spool in self._spools:
                 spool.wait()
-            self._read_all(query)
+            files = self._read_what_is_there(query)
             ended = query.isActive
             if ended:
-                say(self.storage, self.path, ended=True)
-                self._read_all(query)
+                if self._scratch is None:
+                    end_is_said(self.facts, self.storage, files, self._sizes_at_end())
+                say(self.storage, self.path, ended=self._lock.token)
+                with suppress(PySparkException):  # why it failed is asked below
+                    self._read_all(query)
         failure = query.exception()
-        if failure is not None:
+        if failure is not None and not (ended and AFTER_THE_END in str(failure)):
             raise failure
         if ended:
             for target in self.targets:
                 self._finish(target)
             refresh_tables(self.spark, self.lowered)
-            tell_changed(self.facts, self._in_place)
-            self.facts.ended, self.facts.files = True, files_of(self._asked.streams)
-            self.facts.sizes = sizes_of(self._asked.streams)
+            tell_changed(self._begun, self._in_place)
+            self.facts.ended = True
             self.facts.store(self.storage)
             query.stop()
             self._check_losses(ended=True)
+
+    def _read_what_is_there(self, query: StreamingQuery) -> tuple[str, ...]:
+        """Whose end it is that is said: of these files. What comes later is more."""
+        while True:
+            files = files_of(self._asked.streams)
+            self._read_all(query)
+            if not query.isActive or set(files_of(self._asked.streams)) <= set(files):
+                return files
+
+    def _sizes_at_end(self) -> dict[str, int]:
+        """Files that are followed are read to where they ended when the run began, others wholly."""
+        return {**self._sizes, **sizes_of(self._in_place)}
 
     def _read_all(self, query: StreamingQuery) -> None:
         """Until everything is read that is there; the time, which Spark takes for input, never ends."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from headrace.changes.changes import Changes
 from headrace.changes.keys import Keys
 from headrace.evolution.compare import compare
 from headrace.exchange.cells import batch_of, write_cells, write_feed
+from headrace.exchange.ended import RELEASED, read_released, refuse_final
 from headrace.exchange.heads import ControlHead, FeedHead, FollowHead, RowsHead, write_head
 from headrace.exchange.host import Before, Host, Memory, deliver
 from headrace.exchange.pack import Placed, segments_of
@@ -90,6 +92,7 @@ class _Saved:
     buckets: int
 
 
+_engines = count()
 Cells = dict["At", list["Cell"]]  # by stage and bucket
 
 
@@ -112,13 +115,28 @@ class LocalEngine:
             self._positions.update(saved.positions)
         stages = self.lowered.stages
         places = [(s, b) for s in sorted(range(len(stages)), key=lambda s: stages[s].level) for b in self._all(s)]
-        self._host = Host(stages, Memory(16, len(places)), id(self), chunk_rows=chunk_rows)
+        self._host = Host(stages, Memory(16, len(places)), next(_engines), chunk_rows=chunk_rows)
         if saved is None or (saved.lowered is self.lowered and saved.buckets == buckets):
             self._stores = {at: saved.stores[at].copy() if saved else MemoryStore() for at in places}
         else:
             self._stores = {at: MemoryStore() for at in places}
             self._take_over(saved)
-        self._processors = {at: self._host.bucket(at, store) for at, store in self._stores.items()}
+        self._refuse_final()
+        self._saved = self._snapshot() if saved is not None else None  # until anything happens
+        opened = {at: self._host.bucket(at, store) for at, store in self._stores.items()}
+        self._processors = {at: processor for at, (processor, _) in opened.items() if processor is not None}
+        self._back = {at: back for at, (_, back) in opened.items()}  # what is taken back of an end
+
+    def _refuse_final(self) -> None:
+        """What an end has released cannot be taken back under FINAL."""
+        gone: Outputs = {name: [] for name in self._finishes}
+        for store in self._stores.values():
+            for one in read_released(store.get_page(RELEASED)) if RELEASED in store.pages else ():
+                if not one.emit.early:
+                    self._give(self._finishes[one.query], one.changes, gone)
+        for name, changes in gone.items():
+            if changes:
+                refuse_final(name, len(changes), [c.row for c in changes])
 
     def _take_over(self, saved: _Saved) -> None:
         """Go on with what another script left."""
@@ -143,14 +161,19 @@ class LocalEngine:
         return self._run(cells, out)
 
     def finish(self, now: int) -> Outputs:
+        """The end of all input. What is saved after it can be gone on with, if there is more."""
         cells: Cells = {at: [(write_head(ControlHead(now, ended=True)), b"")] for at in self._stores}
-        return self._run(cells, {name: [] for name in self._finishes})
+        out = self._run(cells, {name: [] for name in self._finishes}, ended=True)
+        self._saved = self._snapshot()
+        return out
 
-    def _run(self, cells: Cells, out: Outputs) -> Outputs:
+    def _run(self, cells: Cells, out: Outputs, *, ended: bool = False) -> Outputs:
         """All buckets, level by level."""
-        for (s, b), processor in self._processors.items():
-            _, result = deliver(processor, cells[s, b])
-            for query, changes in result.changes:
+        self._saved, sinks = None, {name: f.query.emit for name, f in self._finishes.items()}
+        for at, processor in self._processors.items():
+            (s, b), store = at, self._stores[at]
+            give = self._host.end(at, processor, store, cells[at], sinks) if ended else deliver(processor, cells[at])
+            for query, changes in [*self._back.pop(at, ()), *give[1].changes]:
                 if query in self._finishes:
                     self._give(self._finishes[query], changes, out)
                 elif query in self._feeds:
@@ -178,8 +201,13 @@ class LocalEngine:
 
     def save(self) -> object:
         """The state of every bucket, as bytes."""
+        if self._saved is not None:
+            return self._saved
         for at, processor in self._processors.items():
             self._host.save(at, processor, self._stores[at])
+        return self._snapshot()
+
+    def _snapshot(self) -> _Saved:
         return _Saved({at: store.copy() for at, store in self._stores.items()}, dict(self._positions), self.lowered, self.buckets)
 
     def state_size(self) -> int:

@@ -30,7 +30,7 @@ def control_dir(checkpoint: str) -> str:
 
 
 def say(storage: Storage, checkpoint: str, **command: object) -> None:
-    """Give a command: `say(storage, dir, ended=True)`. It is seen whole or not at all."""
+    """Give a command: `say(storage, dir, ended=run)`. It is seen whole or not at all."""
     line = json.dumps({"command": json.dumps(command)}) + "\n"
     storage.add(join(control_dir(checkpoint), f"{time.time_ns()}.json"), line.encode())
 
@@ -41,8 +41,11 @@ def only_time_passed(progress: Any) -> bool:
     return all(s["startOffset"] == s["endOffset"] for s in sources)
 
 
-def control_frame(spark: SparkSession, checkpoint: str, layout: Labels, *, tick: bool, named: bool) -> DataFrame:
-    """Commands for every bucket, and the time once a second where silence matters. Sources are named all or none."""
+def control_frame(spark: SparkSession, checkpoint: str, layout: Labels, run: str, *, tick: bool, named: bool) -> DataFrame:
+    """Commands for every bucket, and the time once a second where silence matters. Sources are named all or none.
+
+    What another run has said of the end does not count: it was killed, and there may be more since.
+    """
 
     def reader(name: str) -> DataStreamReader:
         return spark.readStream.name(name) if named else spark.readStream
@@ -55,6 +58,6 @@ def control_frame(spark: SparkSession, checkpoint: str, layout: Labels, *, tick:
         ticks = reader(TICK_SOURCE).format("rate").option("rowsPerSecond", "1").load()
         commands = commands.unionByName(ticks.select(F.lit("{}").alias("command")))
     every = F.array(*(F.lit(label) for row in layout.per_stage for label in row))
-    ended = F.coalesce(F.get_json_object("command", "$.ended"), F.lit("false"))
-    head = F.format_string(CONTROL, now.cast("string"), ended)
+    ended = F.coalesce(F.get_json_object("command", "$.ended") == run, F.lit(False))
+    head = F.format_string(CONTROL, now.cast("string"), ended.cast("string"))
     return commands.select(F.explode(every).alias("label"), head.alias("head"), F.expr("X''").alias("body"))

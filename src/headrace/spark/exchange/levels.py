@@ -7,7 +7,7 @@ the next level reads are plain rows, because Catalyst computes its inputs from t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -27,11 +27,12 @@ if TYPE_CHECKING:  # the driver imports this file too, and none of these
     from headrace.changes.changes import Changes
     from headrace.evolution.compare import Comparison
     from headrace.exchange.heads import Cell
+    from headrace.plan.query import Emit
     from headrace.runtime.processor import TaskProcessor
 
 Columns = list[pa.Array | None]  # of a wide row; None where a row has no such column
-LEAD = "label INT, head STRING, body BINARY, f INT, sign TINYINT, ts BIGINT, high BIGINT, low BIGINT, sub BINARY"
-_LEAD_ARROW = [pa.int32(), pa.string(), pa.binary(), pa.int32(), pa.int8(), *[pa.int64()] * 3, pa.binary()]
+LEAD = "label INT, head STRING, body BINARY, f INT, sign TINYINT, ts BIGINT, high BIGINT, low BIGINT, sub BINARY, ended BOOLEAN"
+_LEAD_ARROW = [pa.int32(), pa.string(), pa.binary(), pa.int32(), pa.int8(), *[pa.int64()] * 3, pa.binary(), pa.bool_()]
 CELL = pa.schema([("label", pa.int32()), ("head", pa.string()), ("body", pa.binary())])
 
 
@@ -61,22 +62,28 @@ class NextLevel:
         return _LEAD_ARROW + [arrow_type(physical(f.type)) for feed in self.feeds for f in feed.columns.fields]
 
     def send(
-        self, processor: TaskProcessor, bucket: int, results: list[tuple[str, Changes]], numbers: dict[str, int]
+        self, processor: TaskProcessor, bucket: int, results: Sequence[tuple[str, Changes]], *, ended: bool = False
     ) -> list[Columns]:
-        """All that a bucket has for later levels and for the sinks."""
+        """All that a bucket has for later levels and for the sinks; `ended`: because the input has ended."""
         from headrace.changes.changes import write_changes
 
         names = [feed.query for feed in self.feeds]
         own = set(processor.stage.queries)
-        parts = [self._fed(names.index(query), changes) for query, changes in results if query in names]
+        parts = [self._fed(names.index(query), changes, ended) for query, changes in results if query in names]
         cells: list[Cell] = [(write_head(ResultHead(q)), write_changes(c)) for q, c in results if q not in names]
-        cells.append((write_head(NumbersHead(numbers)), b""))
-        parts.append(self.relay(self.passing[bucket % len(self.passing)], cells))
+        parts += [self.relay(self._passing(bucket), cells)] if cells else []
         for feed in self.feeds if bucket == 0 else ():
             for source, labels in feed.readers if feed.query in own else ():
-                head = write_head(FollowHead(source, processor.standing(feed.query)))
+                head = write_head(FollowHead(source, processor.standing(feed.query), ended))
                 parts += [self.relay(label, [(head, b"")]) for label in labels]
         return parts
+
+    def count(self, bucket: int, numbers: dict[str, int]) -> Columns:
+        """Numbers for progress."""
+        return self.relay(self._passing(bucket), [(write_head(NumbersHead(numbers)), b"")])
+
+    def _passing(self, bucket: int) -> int:
+        return self.passing[bucket % len(self.passing)]
 
     def relay(self, label: int, cells: list[Cell]) -> Columns:
         """Cells that go on as they are."""
@@ -84,17 +91,26 @@ class NextLevel:
         lead = [pa.array(np.full(len(cells), label, np.int32)), pa.array(heads, pa.string()), pa.array(bodies, pa.binary())]
         return [*lead, *[None] * (len(self.types) - 3)]
 
-    def _fed(self, number: int, changes: Changes) -> Columns:
+    def _fed(self, number: int, changes: Changes, ended: bool) -> Columns:
         from headrace.changes.keys import to_arrow
 
         columns: Columns = [None] * len(self.types)
         columns[3] = pa.array(np.full(len(changes), number, np.int32))
         columns[4] = pa.array(changes.sign.astype(np.int8, copy=False))
         columns[5:9] = to_arrow(changes.keys)
+        columns[9] = pa.array(np.full(len(changes), ended))
         start = len(_LEAD_ARROW) + sum(len(f.columns.fields) for f in self.feeds[:number])
         end = start + len(changes.rows.columns)
         columns[start:end] = map(in_type, changes.rows.columns, self.types[start:end])
         return columns
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Of a run whose end may not be the last word: the queries that sinks wait for, and whether an earlier end is taken back."""
+
+    sinks: dict[str, Emit]
+    goes_on: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +125,7 @@ class LevelProgram:
     passing: tuple[int, ...] = ()  # labels of results that earlier levels have for the sinks
     tables: dict[int, list[tuple[str, bytes]]] = field(default_factory=dict)  # label -> what is there before the first batch
     before: tuple[tuple[AnyStage, ...], Comparison] | None = None  # whose state is handed over, instead of rows, and how it fits
+    ends: Ends | None = None  # None: nobody will go on when the input has ended
 
 
 def in_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -165,13 +182,15 @@ def pack_feeds(parts: tuple[FeedPart, ...], batches: Iterator[pa.RecordBatch]) -
         cell = np.flatnonzero(fed.is_null().to_numpy(zero_copy_only=False))
         if len(cell):
             yield batch.select(["label", "head", "body"]).take(pa.array(cell)).cast(CELL)
+        ended = batch.column("ended").fill_null(False).to_numpy(zero_copy_only=False)
         for part in parts:
-            chosen = np.flatnonzero(numbers == part.feed)
-            if len(chosen):
-                yield _cells(part, batch.take(pa.array(chosen)))
+            for which in (False, True):
+                chosen = np.flatnonzero((numbers == part.feed) & (ended == which))
+                if len(chosen):
+                    yield _cells(part, batch.take(pa.array(chosen)), which)
 
 
-def _cells(part: FeedPart, batch: pa.RecordBatch) -> pa.RecordBatch:
+def _cells(part: FeedPart, batch: pa.RecordBatch, ended: bool) -> pa.RecordBatch:
     from headrace.changes.changes import Changes
     from headrace.changes.keys import from_arrow
     from headrace.exchange.cells import write_feed
@@ -180,5 +199,5 @@ def _cells(part: FeedPart, batch: pa.RecordBatch) -> pa.RecordBatch:
     changes = Changes(batch.column("sign").to_numpy(zero_copy_only=False), keys, inputs_of(part.stage, part.names, batch))
     bodies = write_feed(part.stage, changes, len(part.labels))
     filled = [(label, body) for label, body in zip(part.labels, bodies, strict=True) if len(body)]
-    head = write_head(FeedHead(part.source))
+    head = write_head(FeedHead(part.source, ended))
     return pa.RecordBatch.from_pylist([{"label": label, "head": head, "body": bytes(body)} for label, body in filled], CELL)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from headrace.changes.changes import Changes, read_changes
 from headrace.changes.keys import Keys, to_arrow
 from headrace.errors import StateError
 from headrace.evolution.filling import MOST_TOLD, reaches
+from headrace.exchange.ended import nothing_more, parted
 from headrace.exchange.heads import NumbersHead, RejectedHead, ResultHead, read_head
 from headrace.exchange.host import Before, Cells, Host, Memory, collect, deliver
 from headrace.plan.time import START_OF_TIME
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from headrace.exchange.heads import Cell
+    from headrace.exchange.host import At
     from headrace.program.stage import AnyStage
     from headrace.runtime.clock import Header
     from headrace.runtime.processor import Result, TaskProcessor
@@ -108,7 +111,9 @@ class Buckets:
         self.types, self.queries = program.slots.types, {name: i for i, name in enumerate(program.slots.queries)}
         self.buckets, self.onward, self.passing = program.buckets, program.onward, program.passing
         first = {at: program.tables[label] for label, at in self.buckets.items() if label in program.tables}
-        self.host, self.before = Host(program.stages, memory(), run, first), program.before
+        self.before, self.ends = program.before, program.ends
+        goes_on = self.ends is not None and self.ends.goes_on
+        self.host = Host(program.stages, memory(), run, first, goes_on=goes_on)
         self.counting, self.reaches = _counting(program.stages), reaches(program.stages)
 
     def process(self, label: int, rows: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
@@ -121,18 +126,45 @@ class Buckets:
             givers = {of: Cells(found) for of, found in collect(cells).items()}
             self.host.hand_over(at, store, Before(self.before[0], givers, self.before[1]))
             return
-        processor = self.host.bucket(at, store)
+        processor, back = self.host.bucket(at, store)
+        if processor is None:
+            nothing_more(cells)
+            return
         hits, misses = processor.cache.hits, processor.cache.misses
-        header, result = deliver(processor, cells)
-        self.host.save(at, processor, store)
-        numbers = self._numbers(at, header, processor, result)
+        cells, of_the_end = parted(cells) if self.ends is not None else (cells, [])
+        parts, counted = self._given(at, processor, back) if back else [], Counter[str]()
+        if cells:
+            header, result = deliver(processor, cells)
+            counted.update(self._counted(at, header, result))
+            parts += self._given(at, processor, result.changes)
+        if of_the_end:
+            header, result = self._end(at, processor, store, of_the_end)
+            counted.update(self._counted(at, header, result))
+            parts += self._given(at, processor, result.changes, ended=True)
+        else:
+            self._save(at, processor, store)
+        numbers = {**counted, **self._numbers(at, processor)}
         numbers |= {"cache_hits": processor.cache.hits - hits, "cache_misses": processor.cache.misses - misses}
         if self.onward is None:
-            results = [self._wide(self.queries[query], changes) for query, changes in result.changes]
-            yield from self._frames([*results, self._metrics(numbers)])
+            yield from self._frames([*parts, self._metrics(numbers)])
         else:
-            yield wide_frame(self.onward.send(processor, at[1], result.changes, numbers), self.onward.types)
+            yield wide_frame([*parts, self.onward.count(at[1], numbers)], self.onward.types)
         settle()
+
+    def _given(
+        self, at: At, processor: TaskProcessor, results: Sequence[tuple[str, Changes]], *, ended: bool = False
+    ) -> list[Columns]:
+        """What leaves a bucket: to the sinks, or to later levels."""
+        if self.onward is None:
+            return [self._wide(self.queries[query], changes) for query, changes in results]
+        return self.onward.send(processor, at[1], results, ended=ended)
+
+    def _save(self, at: At, processor: TaskProcessor, store: SparkStore) -> None:
+        self.host.save(at, processor, store)
+
+    def _end(self, at: At, processor: TaskProcessor, store: SparkStore, cells: list[Cell]) -> tuple[Header, Result]:
+        assert self.ends is not None
+        return self.host.end(at, processor, store, cells, self.ends.sinks)
 
     def _elsewhere(self, label: int, cells: list[Cell]) -> Iterator[pd.DataFrame]:
         if self.onward is not None:
@@ -167,17 +199,22 @@ class Buckets:
             columns[at] = in_type(column, self.types[at])
         return columns
 
-    def _numbers(self, at: tuple[int, int], header: Header, processor: TaskProcessor, result: Result) -> dict[str, int]:
-        stage, bucket = at
+    def _counted(self, at: At, header: Header, result: Result) -> dict[str, int]:
+        """What a pass has counted, by name."""
+        stage, _ = at
         late = sum(result.late_of.get(source, 0) for source in self.counting.get(stage, ()))
-        missed = result.missed if processor.stage.program.queries else 0  # `late(s)` says again what a pattern has missed
-        numbers = {"late": late, "rows": header.rows, "punctuation": header.punctuation, "missed": missed}
-        numbers |= processor.step.numbers()
+        missed = result.missed if self.host.stages[stage].program.queries else 0  # `late(s)` says again what a pattern has missed
+        return {"late": late, "rows": header.rows, "punctuation": header.punctuation, "missed": missed}
+
+    def _numbers(self, at: At, processor: TaskProcessor) -> dict[str, int]:
+        """How a bucket stands, for progress."""
+        (stage, bucket), clock = at, processor.clock
+        numbers = processor.step.numbers()
         if bucket != 0:
             return numbers
-        fills = processor.since > START_OF_TIME and processor.clock.frontier < processor.since + self.reaches[stage]
+        fills = processor.since > START_OF_TIME and clock.frontier < processor.since + self.reaches[stage]
         numbers["filling"] = 1 << stage if fills and stage < MOST_TOLD else 0
-        return numbers | {"frontier": processor.clock.frontier, "newest": processor.clock.latest}
+        return numbers | {"frontier": clock.frontier, "newest": clock.latest}
 
     def _metrics(self, numbers: dict[str, int]) -> Columns:
         """Numbers as rows that no query sees: how much in `number`, of what in `sign`."""

@@ -15,7 +15,6 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from headrace.errors import StateError
 from headrace.evolution.compare import compare
 from headrace.spark.generations.cells import cells_of, last_committed
 from headrace.spark.generations.handover import Takes, given_cells, run_handover
@@ -71,15 +70,10 @@ def plan_generation(
         return Planned(new_checkpoint(path, lowered, buckets or default, storage), lowered, buckets or default)
     was, count = stored_program(storage, facts), buckets or facts.buckets
     again = unchanged(facts, was, script, make)
-    if again is not None and (count == facts.buckets or facts.ended):  # a run that has ended has nothing to spread
-        return Planned(facts, again, facts.buckets)
+    if again is not None and count == facts.buckets:
+        return Planned(facts, again, count)
     if was is None:
         raise another_script(path)
-    if facts.ended:
-        raise StateError(
-            f"the run in {path!r} has ended, and its script has changed since",
-            hint="name a new checkpoint directory; a script that is to change runs with --follow",
-        )
     refusal = no_other_buckets(facts, was, count)
     if refusal is not None:
         raise refusal
@@ -158,9 +152,16 @@ def _takes(comparison: Comparison, was: ScriptProgram, now: ScriptProgram) -> Ta
 
 
 def tried_before(storage: Storage, facts: Checkpoint) -> int | None:
-    """The number under which the generation before may have published a batch that this one has to plan anew, if it has not."""
+    """The number under which a batch may have been published that is now another one, if Spark has not committed it.
+
+    The generation before may have planned it; or a run that said the end, which does not count since that run was killed.
+    """
     planned = max((int(name) for name in storage.names(join(facts.spark, "offsets")) if name.isdigit()), default=-1)
-    return facts.first_batch + planned + 1 if facts.generation > 0 and planned <= 0 else None
+    if facts.generation > 0 and planned <= 0:
+        return facts.first_batch + planned + 1
+    committed = last_committed(storage, facts.spark)
+    said = facts.ending or facts.goes_on
+    return facts.first_batch + planned if said and planned > (-1 if committed is None else committed) else None
 
 
 def sweep(storage: Storage, facts: Checkpoint, program: ScriptProgram) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import StateError
 from headrace.evolution.compare import compare
 from headrace.spark.generations.programs import no_other_buckets, stored_program, unchanged
+from headrace.spark.sources.growth import grown
 from headrace.spark.storage.checkpoint import another_script, read_checkpoint
 from headrace.spark.storage.storage import LOCAL, absolute, is_local
 from headrace.stages.kept import kept_of
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from headrace.plan.expr import Expr
     from headrace.plan.query import Script
     from headrace.plan.schema import Schema
+    from headrace.spark.storage.checkpoint import Checkpoint
 
 
 def foreseen(script: Script, checkpoint: str, buckets: int | None = None) -> list[str]:
@@ -41,7 +43,19 @@ def foreseen(script: Script, checkpoint: str, buckets: int | None = None) -> lis
     if refusal is not None:
         told = [f"refused: {refusal.message}"]
     if unchanged(facts, was, script, lambda asked, kept: lower(asked, type_of, kept)) is not None:
-        return told or ["nothing changes: all queries go on"]
+        return [*_of_the_end(facts, script, changed=bool(told)), *(told or ["nothing changes: all queries go on"])]
     lowered = lower(script, type_of, kept_of(was, script))
-    lines = told + compare(was, program_of(lowered)).lines()
-    return ["the run has ended: a changed script would be refused", *lines] if facts.ended else lines
+    return [*_of_the_end(facts, script, changed=True), *told, *compare(was, program_of(lowered)).lines()]
+
+
+def _of_the_end(facts: Checkpoint, script: Script, *, changed: bool) -> list[str]:
+    """What becomes of what only the end released."""
+    if not facts.ended:
+        return []
+    if not facts.ending:
+        return ["the run has ended, with a version of Headrace that kept nothing to go on from: it is refused"]
+    if not changed and not grown(facts, script.streams):
+        return ["the run has ended, and its sources have not grown: there is nothing to do, but with --follow"]
+    told = "the run has ended: what only its end released is taken back, and it goes on"
+    final = [q.name for q in script.queries if not q.emit.early]
+    return [f"{told}; if any of that was final ({', '.join(final)}), it is refused" if final else told]

@@ -164,13 +164,32 @@ def _store(target: Target, note: dict[str, int]) -> None:
     os.replace(path + ".tmp", path)
 
 
+def reopen(target: Target) -> None:
+    """The input had ended, and there may be more: a file that was put together is the first part of what it will be."""
+    parts, fresh = _folder(target), os.path.join(home(target), "reopened")
+    if not target.single or target.grows or os.path.isdir(parts) or not os.path.exists(target.path):
+        return
+    shutil.rmtree(fresh, ignore_errors=True)
+    os.makedirs(fresh)
+    shutil.copyfile(target.path, os.path.join(fresh, f"before.{FORMATS[target.format].ending}"))
+    os.rename(fresh, parts)
+
+
 def finish(target: Target, schema: pa.Schema) -> None:
-    """The input has ended: put the batches of a single parquet file together."""
+    """The input has ended: put the batches of a single parquet file together. Done again after a kill, it is the same file."""
     if target.single and not target.grows:
-        parts = _folder(target)
+        parts, done = _folder(target), os.path.join(home(target), "assembled")
         hidden = os.path.join(home(target), "whole")
-        names = sorted(os.listdir(parts)) if os.path.isdir(parts) else []
-        assemble(target, [os.path.join(parts, name) for name in names], schema, hidden)
-        os.replace(hidden, target.path)
-        shutil.rmtree(parts, ignore_errors=True)
+        if os.path.isdir(parts) or not os.path.exists(target.path):
+            names = sorted(os.listdir(parts), key=_first_before) if os.path.isdir(parts) else []
+            assemble(target, [os.path.join(parts, name) for name in names], schema, hidden)
+            os.replace(hidden, target.path)
+        shutil.rmtree(done, ignore_errors=True)
+        if os.path.isdir(parts):
+            os.rename(parts, done)
+        shutil.rmtree(done, ignore_errors=True)
     shutil.rmtree(staging(target), ignore_errors=True)
+
+
+def _first_before(name: str) -> tuple[bool, str]:
+    return not name.startswith("before"), name

@@ -31,6 +31,8 @@ class Checkpoint:
     script: str
     buckets: int
     ended: bool = False
+    ending: bool = False  # the end has been said, and buckets stand before it; see `spark/ended.py`
+    goes_on: bool = False  # it was none: what it released is taken back
     files: tuple[str, ...] = ()  # what the sources held when the input ended
     sizes: dict[str, int] = field(default_factory=dict)  # of files that are read in place, when they were first seen
     id: str = field(default_factory=lambda: uuid.uuid4().hex)  # what its outputs are signed with
