@@ -153,10 +153,10 @@ class Watched(LocalEngine):
         self.fed: dict[str, list[list[tuple[int, tuple[int, ...]]]]] = {}
         super().__init__(*made)
 
-    def _run(self, cells: Any, out: Outputs) -> Outputs:
+    def _run(self, cells: Any, out: Outputs, **how: Any) -> Outputs:
         for name in self._feeds:
             self.fed.setdefault(name, []).append([])
-        return super()._run(cells, out)
+        return super()._run(cells, out, **how)
 
     def _feed(self, name: str, changes: Any, cells: Any) -> None:
         for sign, *key in zip(changes.sign, *changes.keys.columns, strict=True):

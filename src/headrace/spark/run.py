@@ -159,7 +159,8 @@ class Run:
         buckets = buckets or given_buckets(self.spark)
         default = buckets or bucket_count(self.spark)
         make = lambda asked, kept: settled(lower(asked, types, kept))  # noqa: E731
-        return plan_generation(self.path, script, make, buckets, self.storage, default, named_queries(script, from_now))
+        apart = named_queries(script, from_now)
+        return plan_generation(self.path, script, make, buckets, self.storage, default, apart, follow=self.follow)
 
     def _begin(self, lowered: Lowered, frames: dict[str, DataFrame], trigger_ms: int, options: dict[str, str]) -> None:
         self._asked, self._sizes = lowered, {} if self.follow else sizes_of(lowered.streams)

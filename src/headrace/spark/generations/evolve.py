@@ -21,6 +21,7 @@ from headrace.spark.generations.handover import Takes, given_cells, run_handover
 from headrace.spark.generations.offsets import carry_over
 from headrace.spark.generations.programs import Make, no_other_buckets, program_of, store_program, stored_program, unchanged
 from headrace.spark.plan import Labels
+from headrace.spark.sources.growth import grown
 from headrace.spark.storage.checkpoint import (
     Checkpoint,
     another_script,
@@ -57,7 +58,7 @@ class Planned:
 
 def plan_generation(
     path: str, script: Script, make: Make, buckets: int | None, storage: Storage, default: int,
-    from_now: frozenset[str] = frozenset(),
+    from_now: frozenset[str] = frozenset(), *, follow: bool,
 ) -> Planned:  # fmt: skip
     """The checkpoint in this directory: new, resumed, or of a script that has changed; a `StateError` where it cannot go on.
 
@@ -70,8 +71,9 @@ def plan_generation(
         return Planned(new_checkpoint(path, lowered, buckets or default, storage), lowered, buckets or default)
     was, count = stored_program(storage, facts), buckets or facts.buckets
     again = unchanged(facts, was, script, make)
-    if again is not None and count == facts.buckets:
-        return Planned(facts, again, count)
+    nothing_to_do = facts.ended and not follow and not grown(facts, script.streams)
+    if again is not None and (count == facts.buckets or nothing_to_do):
+        return Planned(facts, again, facts.buckets)
     if was is None:
         raise another_script(path)
     refusal = no_other_buckets(facts, was, count)
