@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from headrace.aggregates.queue import Lists
+from headrace.aggregates.tally import Reading
 from headrace.kernels.codes import NULL
 from headrace.kernels.keys.order import from_ordered
 from headrace.plan.arrow import arrow_type
 from headrace.plan.types import decimal_parts
-from headrace.program.aggregates import vectors_of
-from headrace.program.stage import VectorKind
-from headrace.state.tables import ValueTable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from headrace.aggregates.tally import Reading
-    from headrace.program.aggregates import Metric, Tally
-    from headrace.program.stage import Vector
-    from headrace.state.tables import Tables
+from headrace.program.aggregates import Metric, Tally, vectors_of
+from headrace.program.stage import Vector, VectorKind
+from headrace.state.tables import Tables, ValueTable
 
 
 @dataclass(slots=True)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from headrace.api.windows import names
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from headrace.api.windows import WindowLike
+from headrace.api.windows import WindowLike, names
 
 __all__ = [
     "approx_percentile", "avg", "collect_list", "count", "count_distinct", "first", "last", "max", "max_by", "median", "min",

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
+from types import TracebackType
+from typing import Protocol, Self, runtime_checkable
 
-if TYPE_CHECKING:
-    from types import TracebackType
-
-    from headrace.runs.events import Event, Progress
+from headrace.runs.events import Event, Progress
 
 
 @runtime_checkable

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from headrace.api.texts import bind
-from headrace.api.windows import Size, bind_window
+from headrace.api.windows import Size, WindowLike, bind_window
 from headrace.errors import QueryError, unknown
 from headrace.plan.expr import Expr
 from headrace.plan.joins import Join, JoinKind
 from headrace.plan.nodes import Node, Project
 from headrace.plan.windows import RowsWindow, Window
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from headrace.api.windows import WindowLike
 
 KINDS = {kind.name.lower(): kind for kind in JoinKind}
 OTHER = "right_"  # stands before columns of the other stream whose names are taken

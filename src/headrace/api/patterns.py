@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
+from typing import Any
 
 from headrace.api.run import merge_frames
 from headrace.api.stream import Stream
@@ -15,13 +17,8 @@ from headrace.sql.bind.columns import project
 from headrace.sql.bind.pattern import Drawn, place_of
 from headrace.sql.errors import Span, Text
 from headrace.sql.parse.items import items
+from headrace.sql.parse.syntax import Item, Star
 from headrace.sql.parse.tokens import Cursor, tokenize
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import timedelta
-
-    from headrace.sql.parse.syntax import Item, Star
 
 SELECTIONS = {s.name.lower(): s for s in Selection}
 NOWHERE = Span(0, 0)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from headrace.errors import QueryError
+from headrace.plan.expr import Expr
+from headrace.plan.schema import Schema
 from headrace.plan.time import parse_duration
 from headrace.sql.bind.scope import Scope
 from headrace.sql.errors import Span, Text
 from headrace.sql.parse.expressions import scalar
+from headrace.sql.parse.syntax import Scalar
 from headrace.sql.parse.tokens import Cursor, tokenize
-
-if TYPE_CHECKING:
-    from headrace.plan.expr import Expr
-    from headrace.plan.schema import Schema
-    from headrace.sql.parse.syntax import Scalar
 
 
 def read(sql: str, what: str) -> tuple[Text, Scalar, str | None]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from datetime import timedelta
 
 from headrace.api.texts import bind, duration
 from headrace.errors import QueryError
-from headrace.plan.nodes import Filter
+from headrace.plan.nodes import Filter, Node
 from headrace.plan.profiles import Model, Settings, changed
+from headrace.plan.schema import Schema
 from headrace.plan.triggers import EveryTime
-from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow
+from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow, Window
 from headrace.sql.bind.policy import Looking, ability_of, check_able, in_order, looking
 from headrace.sql.bind.scope import Scope
 from headrace.sql.errors import Span, Text
@@ -18,14 +20,6 @@ from headrace.sql.parse.syntax import Name
 from headrace.sql.parse.tokens import Cursor, tokenize
 from headrace.sql.parse.windows import instant_of
 from headrace.sql.parse.windows import window as window_clause
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import timedelta
-
-    from headrace.plan.nodes import Node
-    from headrace.plan.schema import Schema
-    from headrace.plan.windows import Window
 
 
 @dataclass(frozen=True, slots=True)

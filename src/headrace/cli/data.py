@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rich.text import Text
 
 from headrace.cli.consoles import err, out, warnings_on
 from headrace.errors import DataError
 from headrace.files.sample import Sample, sample
-from headrace.files.survey import NAMES, look_at
+from headrace.files.survey import NAMES, Survey, look_at
+from headrace.plan.query import Script
+from headrace.plan.stream import Stream
 from headrace.runs.losses import LOUD
-
-if TYPE_CHECKING:
-    from headrace.files.survey import Survey
-    from headrace.plan.query import Script
-    from headrace.plan.stream import Stream
 
 
 def show_data(plan: Script) -> None:

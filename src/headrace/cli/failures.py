@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import typer
 
 from headrace.cli.consoles import complain, err
 from headrace.cli.main import Terminated
 from headrace.errors import HeadraceError, QueryError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FAILED = 1  # the data, a source, a sink, a checkpoint, or Headrace itself
 MISUSED = 2  # the script or the command is wrong

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
@@ -15,15 +17,8 @@ from headrace.cli.consoles import say
 from headrace.cli.failures import reported
 from headrace.cli.run.progress import span
 from headrace.errors import QueryError, unknown
-from headrace.generate import SCHEMAS, events, parse_options
+from headrace.generate import SCHEMAS, Options, events, parse_options
 from headrace.plan.arrow import arrow_schema
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
-
-    from headrace.generate import Options
 
 AT_A_TIME = 65_536
 MOST_FILES = 100

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from headrace.errors import QueryError
+from headrace.plan.query import Script
 from headrace.plan.stream import GenerateSource
-
-if TYPE_CHECKING:
-    from headrace.plan.query import Script
 
 
 def load(path: str) -> Script:

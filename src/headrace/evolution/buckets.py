@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from math import gcd
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from headrace.program.stage import ByHash
-
-if TYPE_CHECKING:
-    from headrace.program.stage import Stage
+from headrace.program.stage import ByHash, Stage
 
 
 def givers(bucket: int, now: int, was: int) -> range:

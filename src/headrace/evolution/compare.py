@@ -5,8 +5,9 @@ Nothing is read but programs, so it is known before anything changes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.errors import StateError
 from headrace.evolution.buckets import givers
@@ -14,18 +15,12 @@ from headrace.evolution.held import held_as
 from headrace.evolution.names import Names, names_of
 from headrace.plan.query import Emit
 from headrace.plan.time import format_duration
-from headrace.program.aggregates import vectors_of
+from headrace.program.aggregates import Metric, Tally, vectors_of
 from headrace.program.joins import JoinProgram
 from headrace.program.patterns import PatternProgram
-from headrace.program.stage import VectorKind
+from headrace.program.script import Asked, ScriptProgram
+from headrace.program.stage import Stage, VectorKind
 from headrace.program.windows import WindowsProgram
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from headrace.program.aggregates import Metric, Tally
-    from headrace.program.script import Asked, ScriptProgram
-    from headrace.program.stage import Stage
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from headrace.plan.windows import RangeWindow
 from headrace.program.joins import JoinProgram
 from headrace.program.patterns import PatternProgram
+from headrace.program.stage import Stage
 from headrace.program.windows import WindowsProgram
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from headrace.program.stage import Stage
 
 EVER = 2**61
 MOST_TOLD = 62  # stages: those that fill up are told as the bits of a number

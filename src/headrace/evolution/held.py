@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from headrace.program.stage import VectorKind
-
-if TYPE_CHECKING:
-    from headrace.evolution.names import Names
-    from headrace.program.stage import Stage, Vector
+from headrace.evolution.names import Names
+from headrace.program.stage import Stage, Vector, VectorKind
 
 WORDS = (VectorKind.DOUBLE, VectorKind.INT, VectorKind.ORDERED, VectorKind.BITS)  # one value of 64 bits, read in several ways
 

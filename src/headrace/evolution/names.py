@@ -10,16 +10,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from headrace.plan.expr import Expr
 from headrace.plan.types import INTEGRAL, base_type, decimal_parts
-from headrace.program.stage import ByHash, TableRole
-
-if TYPE_CHECKING:
-    from headrace.plan.expr import Expr
-    from headrace.program.aggregates import Tally
-    from headrace.program.stage import Stage, Table, Vector
-    from headrace.program.windows import WindowProgram
+from headrace.program.aggregates import Tally
+from headrace.program.stage import ByHash, Stage, Table, TableRole, Vector
+from headrace.program.windows import WindowProgram
 
 FEED = re.compile(r"#\d+")
 NOTHING = re.compile(r"^CAST\(NULL AS [^()]*(\([^()]*\))?\)$")  # what rows of another source have in the place of a column

@@ -7,31 +7,35 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from headrace.changes.changes import Changes
+from headrace.evolution.compare import Comparison
 from headrace.exchange.cells import feed_segment, join_arrivals, read_cell, read_feed
-from headrace.exchange.ended import ENDED, RELEASED, Aside, carry_over, read_released, released_of, taken_back, write_released
-from headrace.exchange.heads import ControlHead, FeedHead, FollowHead, HandoverHead, RowsHead, read_head
+from headrace.exchange.ended import (
+    ENDED,
+    RELEASED,
+    Aside,
+    Sinks,
+    carry_over,
+    read_released,
+    released_of,
+    taken_back,
+    write_released,
+)
+from headrace.exchange.heads import Cell, ControlHead, FeedHead, FollowHead, HandoverHead, RowsHead, read_head
+from headrace.program.stage import Stage
 from headrace.runtime.adopt import adopt, adopt_clocks
+from headrace.runtime.arrivals import Arrivals
 from headrace.runtime.clock import Follows, Header, Segment
 from headrace.runtime.gather import gather as gather_bucket
 from headrace.runtime.processor import Result, TaskProcessor
 from headrace.runtime.save import load, save
 from headrace.state.parts import Store
 from headrace.state.reservoir import CHUNK_ROWS, ChunkCache
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from headrace.evolution.compare import Comparison
-    from headrace.exchange.ended import Sinks
-    from headrace.exchange.heads import Cell
-    from headrace.program.stage import Stage
-    from headrace.runtime.arrivals import Arrivals
-    from headrace.steps.step import Results
+from headrace.steps.step import Results
 
 At = tuple[int, int]  # stage, bucket
 Given = dict[At, dict[str, bytes]]  # all cells of some buckets of an earlier generation, by their names

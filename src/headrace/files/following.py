@@ -7,18 +7,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace.files.chunks import LOOK, Chunk, told
 from headrace.files.contents import Content, Packed, Plain, opened
 from headrace.files.identity import Register, is_same
-from headrace.files.ledger import Followed, Ledger
+from headrace.files.ledger import Followed, Ledger, Storage
 from headrace.files.listing import Found
-
-if TYPE_CHECKING:
-    from headrace.files.ledger import Storage
 
 CHUNK = 8 << 20
 HEAD = 1 << 16

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from headrace.files.chunks import CUT, Chunk, escape, unescape
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from headrace.files.contents import Packed, Plain
+from headrace.files.contents import Packed, Plain
 
 NOTED = "_noted.json"
 

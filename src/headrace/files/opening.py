@@ -7,13 +7,11 @@ import gzip
 import io
 import lzma
 import zlib
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import BinaryIO, cast
 from urllib.parse import urlsplit
 
 import pyarrow as pa
-
-if TYPE_CHECKING:
-    from pyarrow.fs import FileSystem
+from pyarrow.fs import FileSystem
 
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\x00": "xz", b"\x04\x22\x4d\x18": "lz4"}
 BROKEN = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, pa.ArrowInvalid)  # what a damaged compressed file raises

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import Any
 
 from headrace.files.cuts import FILE, LINE, TEXT, WHY, Reading
 from headrace.files.reading import read_file
+from headrace.files.survey import Survey
 from headrace.files.values import fits, fits_json
-from headrace.plan.stream import FileSource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from headrace.files.survey import Survey
-    from headrace.plan.schema import Schema
-    from headrace.plan.stream import Stream
+from headrace.plan.schema import Schema
+from headrace.plan.stream import FileSource, Stream
 
 MOST_ROWS = 1_000
 MOST_FILES = 10

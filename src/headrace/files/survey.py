@@ -7,27 +7,21 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace.errors import DataError
 from headrace.files.formats import BOM, LOOK, NOT_UTF8, TEXTS, format_of, look
-from headrace.files.headers import layout_of
+from headrace.files.headers import CsvLayout, layout_of
 from headrace.files.listing import existing, is_pattern, passed_by
 from headrace.files.parquet import check_columns, nanosecond_columns, schema_of, unmarked_texts
 from headrace.notices import warn
 from headrace.plan.nodes import base_streams
-from headrace.plan.stream import FileSource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from headrace.files.headers import CsvLayout
-    from headrace.plan.query import Script
-    from headrace.plan.schema import Schema
-    from headrace.plan.stream import Stream
+from headrace.plan.query import Script
+from headrace.plan.schema import Schema
+from headrace.plan.stream import FileSource, Stream
 
 FIRST_LOOK = 1 << 12
 NAMES = {"csv": "CSV", "json": "JSON", "parquet": "parquet"}

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from headrace.errors import QueryError, unknown
 from headrace.generate import payments, rfid, sequence, ticks
 from headrace.generate.draws import BLOCK
+from headrace.generate.options import Options
 from headrace.plan.arrow import arrow_schema
-
-if TYPE_CHECKING:
-    from headrace.generate.options import Options
-    from headrace.plan.schema import Schema
+from headrace.plan.schema import Schema
 
 KINDS = {"payments": payments, "rfid": rfid, "ticks": ticks, "sequence": sequence}
 SCHEMAS: dict[str, Schema] = {kind: module.SCHEMA for kind, module in KINDS.items()}

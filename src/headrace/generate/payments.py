@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 
 from headrace.generate.draws import BLOCK, gaussian, names, times, timestamps, words, zipf
+from headrace.generate.options import Options
 from headrace.plan.schema import Schema
-
-if TYPE_CHECKING:
-    from headrace.generate.options import Options
 
 SCHEMA = Schema.of(id="BIGINT", card="STRING", merchant="STRING", amount="DOUBLE", at="TIMESTAMP")
 CARDS_PER_MERCHANT = 20

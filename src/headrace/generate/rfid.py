@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 
 from headrace.generate.draws import BLOCK, names, times, timestamps, uniform, words, zipf
+from headrace.generate.options import Options
 from headrace.plan.schema import Schema
-
-if TYPE_CHECKING:
-    from headrace.generate.options import Options
 
 SCHEMA = Schema.of(kind="STRING", id="STRING", reader="INT", at="TIMESTAMP")
 KINDS = np.array(["shelf", "checkout", "exit"])

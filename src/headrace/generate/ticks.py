@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 
 from headrace.generate.draws import gaussian, names, times, timestamps, uniform, words, zipf
+from headrace.generate.options import Options
 from headrace.generate.walk import walk
 from headrace.plan.schema import Schema
-
-if TYPE_CHECKING:
-    from headrace.generate.options import Options
 
 SCHEMA = Schema.of(symbol="STRING", price="DOUBLE", qty="INT", at="TIMESTAMP")
 FIRST_PRICE = 100.0

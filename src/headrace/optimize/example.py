@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
+from headrace.optimize.rewrite import Rule
 from headrace.plan.aggregates import Aggregate, function
 from headrace.plan.explain import tree
 from headrace.plan.expr import Expr
@@ -12,9 +12,6 @@ from headrace.plan.nodes import Node, Scan, WindowAggregate
 from headrace.plan.schema import Schema
 from headrace.plan.stream import FrameSource, Stream
 from headrace.plan.windows import UnboundedWindow
-
-if TYPE_CHECKING:
-    from headrace.optimize.rewrite import Rule
 
 PAYMENTS = Stream(
     name="payments",

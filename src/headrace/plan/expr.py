@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import sqlglot
 from sqlglot import exp
@@ -12,9 +11,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.annotate_types import annotate_types
 
 from headrace.errors import QueryError
-
-if TYPE_CHECKING:
-    from headrace.plan.schema import Schema
+from headrace.plan.schema import Schema
 
 UNKNOWN_TYPE = "UNKNOWN"
 

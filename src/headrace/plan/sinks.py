@@ -5,16 +5,11 @@ from __future__ import annotations
 import fnmatch
 import os
 import posixpath
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from headrace.errors import QueryError
-from headrace.plan.stream import FileSource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from headrace.plan.stream import Stream
+from headrace.plan.stream import FileSource, Stream
 
 ENDINGS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 FORMATS = tuple(dict.fromkeys(ENDINGS.values()))

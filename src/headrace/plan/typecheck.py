@@ -5,9 +5,9 @@ Works up from the leaves over a tree of any depth. Of what is not known, nothing
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -18,9 +18,6 @@ from headrace.plan.literals import is_moving, readable
 from headrace.plan.scalar_calls import call_of
 from headrace.plan.signatures import CLASSES, READ_AS, SIGNATURES
 from headrace.plan.types import base_type
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv)

@@ -7,16 +7,13 @@ column `w{p}_{k}` of conditions, and comes from a vector of the row.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from headrace.plan.expr import Expr
 from headrace.plan.patterns import Spill
 from headrace.plan.query import Emit
+from headrace.program.aggregates import Metric, Tally
+from headrace.program.outputs import Output
 from headrace.program.stage import Stage
-
-if TYPE_CHECKING:
-    from headrace.program.aggregates import Metric, Tally
-    from headrace.program.outputs import Output
 
 ANY_ROW = -1  # in the place of a negated place: every row forbids
 

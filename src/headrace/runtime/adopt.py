@@ -6,25 +6,21 @@ is new is made from the rows that are kept. What cannot be made was refused befo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
 
 from headrace.changes.rows import batch_of
+from headrace.evolution.names import Names
 from headrace.plan.arrow import arrow_type
 from headrace.runtime.clock import Clock, Follower
+from headrace.runtime.processor import TaskProcessor
 from headrace.state.open_rows import OpenRows
 from headrace.state.relayout import Laid, Relayout
 from headrace.state.rows import Rows
 from headrace.steps.shown import carried
 from headrace.steps.step import Given
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from headrace.evolution.names import Names
-    from headrace.runtime.processor import TaskProcessor
 
 
 def adopt(new: TaskProcessor, old: TaskProcessor, names: tuple[Names, Names], continued: Mapping[str, str]) -> None:

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from headrace.changes.keys import CLOCK_PLACE, SOURCE_BITS
 from headrace.evolution.buckets import telling
-from headrace.program.stage import Anywhere
+from headrace.program.stage import Anywhere, Stage
 from headrace.runtime.processor import TaskProcessor
 from headrace.state.reservoir import ChunkCache
 from headrace.state.rows import Rows
 from headrace.state.share import Share, number
-
-if TYPE_CHECKING:
-    from headrace.program.stage import Stage
 
 _BELOW_CLOCK = np.int64(CLOCK_PLACE - 1)
 

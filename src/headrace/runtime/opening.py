@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -11,19 +11,15 @@ from headrace.changes.rows import batch_of, empty_batch
 from headrace.kernels.keys.uniques import first_of_each
 from headrace.plan.arrow import arrow_type
 from headrace.plan.time import START_OF_TIME
+from headrace.program.stage import Stage
+from headrace.runtime.arrivals import Arrivals
 from headrace.runtime.intake import Intake, all_true
 from headrace.state.open_rows import OpenRows
 from headrace.state.parts import KeyArrays
-from headrace.state.rows import Rows
+from headrace.state.rows import Layout, Rows
+from headrace.state.tables import KeyTable, Tables
 from headrace.steps.shown import carried
-from headrace.steps.step import Turn
-
-if TYPE_CHECKING:
-    from headrace.program.stage import Stage
-    from headrace.runtime.arrivals import Arrivals
-    from headrace.state.rows import Layout
-    from headrace.state.tables import KeyTable, Tables
-    from headrace.steps.step import Step, Times
+from headrace.steps.step import Step, Times, Turn
 
 
 class Uniques(KeyArrays):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from headrace.changes.changes import Changes
 from headrace.plan.time import START_OF_TIME
+from headrace.program.outputs import Output
+from headrace.program.stage import Stage
+from headrace.runtime.arrivals import Arrivals
 from headrace.runtime.clock import Clocks, Header
 from headrace.runtime.intake import all_true
 from headrace.runtime.opening import Opening
@@ -19,13 +22,6 @@ from headrace.state.rows import Layout
 from headrace.state.tables import Tables
 from headrace.steps.kinds import freed_tables, make_step
 from headrace.steps.step import Results, Standing, Step, StepParts, Times
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from headrace.program.outputs import Output
-    from headrace.program.stage import Stage
-    from headrace.runtime.arrivals import Arrivals
 
 MOVED_AT_ONCE = 64  # final rows for which a step that may wait is moved
 TIME_COLUMN = pa.field("_time", pa.timestamp("us", "UTC"))

@@ -7,22 +7,18 @@ chunk c        sealed rows of the reservoir, written once
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from headrace.errors import StateError
 from headrace.plan.time import START_OF_TIME
+from headrace.runtime.processor import TaskProcessor
 from headrace.state.codec import decode, encode, fingerprint
 from headrace.state.open_rows import dump_open, load_open
-from headrace.state.parts import HeadPart, KeyPart
+from headrace.state.parts import HeadPart, KeyPart, PageStore, State
 from headrace.state.tables import PAGE, UNKNOWN, KeyTable, ValueTable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from headrace.runtime.processor import TaskProcessor
-    from headrace.state.parts import PageStore, State
 
 
 def save(processor: TaskProcessor, pages: PageStore) -> bytes:

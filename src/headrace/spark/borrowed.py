@@ -7,14 +7,12 @@ store of its own, would be empty.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 FEWEST = 2

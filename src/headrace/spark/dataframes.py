@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
 
 from headrace.errors import QueryError, SetupError
 from headrace.plan.nodes import base_streams
+from headrace.plan.query import Script
 from headrace.plan.stream import FrameSource
 from headrace.program.stage import Source
 from headrace.spark.borrowed import with_own_partitions
 from headrace.spark.failures import explained
 from headrace.spark.plan import finish_one, output_frame
+from headrace.spark.run import Run
 from headrace.spark.session import require_state_store
 from headrace.spark.static import StaticRun
 from headrace.spark.types import CatalystTypes
 from headrace.spark.workers.shipped import require_workers
 from headrace.stages.lower import Lowered, lower
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from headrace.plan.query import Script
-    from headrace.spark.run import Run
 
 
 def to_df(script: Script, frames: dict[str, DataFrame]) -> DataFrame:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pickle
 import uuid
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
+from headrace.evolution.compare import Comparison
 from headrace.exchange.heads import ControlHead, write_head
 from headrace.plan.expr import Expr, all_of
+from headrace.plan.schema import Schema
+from headrace.program.stage import AnyStage
 from headrace.spark.borrowed import partitions_for
 from headrace.spark.exchange.bucket import BucketProcessor
 from headrace.spark.exchange.labels import labels
@@ -23,15 +27,6 @@ from headrace.spark.sources.attempt import attempt, can_fail
 from headrace.spark.sources.prepare import parts_of, prepare
 from headrace.spark.types import logical
 from headrace.stages.lower import Finish, Lowered, disorder_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from pyspark.sql import Column, DataFrame, Observation, SparkSession
-
-    from headrace.evolution.compare import Comparison
-    from headrace.plan.schema import Schema
-    from headrace.program.stage import AnyStage
 
 LEAST_BUCKETS = 8
 BUCKETS_PER_CORE = 4  # tasks share them evenly, and a cluster may grow to four times its size

@@ -5,24 +5,20 @@ Rows read and rejected of every stream are counted where they are packed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from headrace.evolution.filling import filling
 from headrace.exchange.heads import COUNTED
+from headrace.plan.stream import Stream
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.runs.events import ProgressEvent
 from headrace.runs.losses import StreamRows
 from headrace.spark.exchange.slots import METRICS_ROW
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from pyspark.sql import Column
-
-    from headrace.plan.stream import Stream
-    from headrace.stages.lower import Lowered
+from headrace.stages.lower import Lowered
 
 METRICS = (
     "late", "rows", "frontier", "cache_hits", "cache_misses", "rejected", "newest", "missed", "punctuation", "waiting", "filling",

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pyspark.sql import functions as F
 
+from headrace.plan.schema import Schema
 from headrace.spark.session import local_session
 from headrace.spark.types import ddl
-
-if TYPE_CHECKING:
-    from headrace.plan.schema import Schema
 
 
 def hopping_counts(pattern: str, schema: Schema, window_us: int, hop_us: int, key: str) -> list[tuple[int, str, int]]:

@@ -6,18 +6,21 @@ import os
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from headrace.errors import HeadraceError, NotEnded
 from headrace.exchange.heads import AFTER_THE_END
 from headrace.files.survey import look_at
-from headrace.plan.query import named_queries
-from headrace.plan.stream import FileSource
+from headrace.plan.query import Script, named_queries
+from headrace.plan.stream import FileSource, Stream
 from headrace.runs.events import Event, Progress, RowsEvent
 from headrace.runs.losses import too_many
 from headrace.spark.borrowed import PARTITIONS, activate, partitions_for, settings
@@ -46,16 +49,6 @@ from headrace.spark.storage.storage import absolute, is_local, storage_of
 from headrace.spark.types import CatalystTypes
 from headrace.spark.workers.shipped import require_workers
 from headrace.stages.lower import Lowered, lower
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
-
-    from headrace.plan.query import Script
-    from headrace.plan.stream import Stream
 
 LOOK_S = 1  # seconds between two looks at how many rows were rejected, and whether sources are well
 WAIT_S = 0.05  # between two looks whether all is read

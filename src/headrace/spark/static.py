@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import Observation
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from headrace.runs.events import Event, Progress, RowsEvent
@@ -19,17 +18,12 @@ from headrace.spark.progress import counts_of, observations, progress_event, wat
 from headrace.spark.sinks.formats import read_arrow
 from headrace.spark.sinks.publish import begin, finish, publish
 from headrace.spark.sinks.signs import claim
-from headrace.spark.sinks.sink import staged
+from headrace.spark.sinks.sink import Target, staged
 from headrace.spark.sinks.targets import arrow_schema, refresh_tables, targets_of
 from headrace.spark.storage.checkpoint import open_checkpoint
 from headrace.spark.storage.lock import Lock
 from headrace.spark.storage.storage import LOCAL, absolute, join, storage_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from headrace.spark.sinks.sink import Target
-    from headrace.stages.lower import Lowered
+from headrace.stages.lower import Lowered
 
 
 class StaticRun:

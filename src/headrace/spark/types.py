@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import SparkSession
 
 from headrace.errors import QueryError
+from headrace.plan.expr import Expr
 from headrace.plan.schema import Schema, normalize_type
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from headrace.plan.expr import Expr
 
 
 def ddl(schema: Schema) -> str:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from headrace.errors import QueryError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 MAX_SHOWN = 160  # characters of a source line that an error prints
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from headrace.plan import profiles
-from headrace.plan.nodes import base_stream, base_streams
-from headrace.plan.query import ConsoleSink, Emit, FileSink, Query, Script, StreamSink, TableSink, Using
+from headrace.plan.nodes import Node, base_stream, base_streams
+from headrace.plan.query import Answer, ConsoleSink, Emit, FileSink, Query, Script, Sink, StreamSink, TableSink, Using
+from headrace.plan.schema import Schema
 from headrace.plan.sinks import check_apart
 from headrace.sql.bind.catalog import Catalog, Fill
 from headrace.sql.bind.catalog_statements import answer_describe, answer_show, take_back
 from headrace.sql.bind.create import bind_derived, bind_schema, bind_stream, shape_of
 from headrace.sql.bind.fill import bind_body, bind_branches, conform, merge_all
 from headrace.sql.bind.scope import find_over
-from headrace.sql.errors import Text
+from headrace.sql.errors import Span, Text
 from headrace.sql.parse.statements import statements
 from headrace.sql.parse.syntax import (
     Branch,
@@ -24,23 +25,17 @@ from headrace.sql.parse.syntax import (
     CreateStream,
     Describe,
     Drop,
+    EmitClause,
     Event,
     Insert,
+    IntoClause,
     Item,
     Name,
     Select,
     Show,
     Split,
+    Statement,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from headrace.plan.nodes import Node
-    from headrace.plan.query import Answer, Sink
-    from headrace.plan.schema import Schema
-    from headrace.sql.errors import Span
-    from headrace.sql.parse.syntax import EmitClause, IntoClause, Statement
 
 Part = Select | Event | Insert | Split
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 from headrace.plan.aggregates import Aggregate, TallyKind, Values, result_type
 from headrace.plan.expr import Expr
 from headrace.plan.types import INTEGRAL, base_type
+from headrace.plan.windows import LookedAt
 from headrace.program.aggregates import RESULT, Metric, Tally
+from headrace.program.outputs import Output
 from headrace.program.rows import RowsProgram
 from headrace.program.stage import (
     Anywhere,
@@ -15,23 +18,18 @@ from headrace.program.stage import (
     Door,
     Input,
     OneBucket,
+    Route,
+    Source,
     Stage,
+    StepProgram,
     Table,
     TableRole,
     UniqueRows,
     Vector,
     VectorKind,
 )
-from headrace.program.windows import WindowProgram, WindowsProgram
+from headrace.program.windows import Report, WindowProgram, WindowsProgram
 from headrace.stages.slices import share_slices
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from headrace.plan.windows import LookedAt
-    from headrace.program.outputs import Output
-    from headrace.program.stage import Route, Source, StepProgram
-    from headrace.program.windows import Report
 
 T = TypeVar("T")
 Exprs = tuple[Expr, ...]  # one thing of every row: an expression for each source

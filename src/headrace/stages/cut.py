@@ -6,8 +6,8 @@ own that no sink sees, and a scan of its results takes its place. Feeds of a lev
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from headrace.plan.expr import Expr
 from headrace.plan.joins import Join
@@ -25,14 +25,10 @@ from headrace.plan.nodes import (
     over,
 )
 from headrace.plan.patterns import Pattern
+from headrace.plan.schema import Schema
 from headrace.plan.stream import Bound, StageSource, Stream
 from headrace.stages.flatten import side_by_side, window_chain
 from headrace.stages.meaning import meaning
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from headrace.plan.schema import Schema
 
 FEED = "#"  # no stream that a user declares begins with it
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import ndiff
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
@@ -25,28 +26,20 @@ from headrace.plan.nodes import (
     waits_for_peers,
 )
 from headrace.plan.patterns import Pattern
-from headrace.plan.query import Using
+from headrace.plan.query import Query, Script, Using
+from headrace.plan.stream import Stream
 from headrace.plan.time import format_duration
 from headrace.plan.triggers import EveryTime
-from headrace.program.aggregates import Tally
+from headrace.program.aggregates import Metric, Tally
 from headrace.program.joins import JoinProgram
 from headrace.program.patterns import PatternProgram
-from headrace.program.stage import Anywhere, ByHash, Stage, TableRole
-from headrace.program.windows import WindowsProgram
+from headrace.program.stage import Anywhere, ByHash, Stage, StepProgram, TableRole
+from headrace.program.windows import SharedSlices, WindowsProgram, WindowStage
 from headrace.stages.cut import Cuts
 from headrace.stages.explain_patterns import fact, partitioning, pattern_lines, used_keys
 from headrace.stages.flatten import flatten, split_top, window_chain
 from headrace.stages.joins import join_lines, why_one_bucket
 from headrace.stages.lower import Finish, Lowered, lower
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from headrace.plan.query import Query, Script
-    from headrace.plan.stream import Stream
-    from headrace.program.aggregates import Metric
-    from headrace.program.stage import StepProgram
-    from headrace.program.windows import SharedSlices, WindowStage
 
 
 def explain_script(script: Script) -> str:

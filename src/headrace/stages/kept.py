@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from headrace.evolution.names import names_of, written
-from headrace.plan.query import Emit
+from headrace.plan.nodes import Node
+from headrace.plan.query import Emit, Query, Script
+from headrace.program.script import ScriptProgram
+from headrace.stages.flatten import Exprs
 from headrace.stages.meaning import meaning
-
-if TYPE_CHECKING:
-    from headrace.plan.nodes import Node
-    from headrace.plan.query import Query, Script
-    from headrace.program.script import ScriptProgram
-    from headrace.stages.flatten import Exprs
 
 Route = frozenset[str]  # the expressions that rows are parted by
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.errors import QueryError
 from headrace.optimize import optimize
@@ -42,9 +43,6 @@ from headrace.stages.kept import Kept
 from headrace.stages.meaning import meaning
 from headrace.stages.patterns import lower_pattern
 from headrace.stages.routes import beyond, partition_of, routes_of, sorted_route, unique_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 TypeOf = "Callable[[Expr, Schema], str]"
 NOTHING = Kept()

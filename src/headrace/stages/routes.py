@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from headrace.plan.nodes import WindowAggregate, WindowReport, base_streams
+from headrace.plan.expr import Expr
+from headrace.plan.nodes import Node, WindowAggregate, WindowReport, base_streams
+from headrace.plan.stream import Stream, Unique
 from headrace.plan.windows import BEYOND
-from headrace.stages.flatten import flatten, split_top, window_chain
-from headrace.stages.kept import chosen
-
-if TYPE_CHECKING:
-    from headrace.plan.expr import Expr
-    from headrace.plan.nodes import Node
-    from headrace.plan.stream import Stream, Unique
-    from headrace.stages.flatten import Exprs
-    from headrace.stages.kept import Route
+from headrace.stages.flatten import Exprs, flatten, split_top, window_chain
+from headrace.stages.kept import Route, chosen
 
 
 def sorted_route(route: tuple[Exprs, ...]) -> tuple[tuple[str, ...], ...]:

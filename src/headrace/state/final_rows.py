@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from headrace.changes.keys import Keys
-from headrace.state.parts import Handle
-from headrace.state.reservoir import LARGEST, Reservoir, join
-from headrace.state.rows import Rows
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
-
-    from headrace.state.parts import ChunkStore
-    from headrace.state.reservoir import ChunkCache, RowRange
-    from headrace.state.rows import Layout
+from headrace.state.parts import ChunkStore, Handle
+from headrace.state.reservoir import LARGEST, ChunkCache, Reservoir, RowRange, join
+from headrace.state.rows import Layout, Rows
 
 
 class FinalRows:

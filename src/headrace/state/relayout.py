@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from headrace.evolution.held import floating, held_as
+from headrace.evolution.names import Names
 from headrace.kernels.codes import ABSENT, MINUS_INFINITY, NAN, NULL, PLUS_INFINITY, VALUE
 from headrace.kernels.keys.order import to_ordered
-from headrace.program.stage import VectorKind
-from headrace.state.reservoir import RowRange, write_chunk
-
-if TYPE_CHECKING:
-    from headrace.evolution.names import Names
-    from headrace.program.stage import Stage
-    from headrace.state.final_rows import FinalRows
-    from headrace.state.reservoir import Reservoir
-    from headrace.state.rows import Layout
+from headrace.program.stage import Stage, VectorKind
+from headrace.state.final_rows import FinalRows
+from headrace.state.reservoir import Reservoir, RowRange, write_chunk
+from headrace.state.rows import Layout
 
 Columns = list[np.ndarray]
 

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from headrace.evolution.buckets import noted, telling
-from headrace.program.stage import TableRole
+from headrace.program.stage import Stage, TableRole
+from headrace.state.open_rows import OpenRows
 from headrace.state.rows import Rows
-from headrace.state.tables import ROUTE_BITS, UNKNOWN, ValueTable
-
-if TYPE_CHECKING:
-    from headrace.program.stage import Stage
-    from headrace.state.open_rows import OpenRows
-    from headrace.state.tables import KeyTable, Tables
+from headrace.state.tables import ROUTE_BITS, UNKNOWN, KeyTable, Tables, ValueTable
 
 Owners = Callable[[int], np.ndarray]  # per number of a derived table: the number that it follows from
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +15,8 @@ from headrace.changes.keys import Keys
 from headrace.evolution.compare import compare
 from headrace.exchange.cells import batch_of, write_cells, write_feed
 from headrace.exchange.ended import RELEASED, read_released, refuse_final
-from headrace.exchange.heads import ControlHead, FeedHead, FollowHead, RowsHead, write_head
-from headrace.exchange.host import Before, Host, Memory, deliver
+from headrace.exchange.heads import Cell, ControlHead, FeedHead, FollowHead, RowsHead, write_head
+from headrace.exchange.host import At, Before, Host, Memory, deliver
 from headrace.exchange.pack import Placed, segments_of
 from headrace.kernels.keys.segments import NO_PROMISE
 from headrace.oracle.admission import Batch, Punctuation, read_times
@@ -31,10 +31,6 @@ from headrace.stages.kept import kept_of
 from headrace.stages.lower import Finish, Lowered, lower
 from headrace.stages.meaning import program_of
 from headrace.testing.engine import Change, Outputs
-
-if TYPE_CHECKING:
-    from headrace.exchange.heads import Cell
-    from headrace.exchange.host import At
 
 
 @dataclass(slots=True)

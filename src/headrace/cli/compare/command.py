@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -20,12 +21,8 @@ from headrace.cli.show import Script as ScriptArgument
 from headrace.cli.show import Verbose
 from headrace.errors import QueryError, unknown
 from headrace.plan.query import ConsoleSink, Emit, Query, Script
+from headrace.runs.events import RowsEvent
 from headrace.sql.errors import CannotRun
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from headrace.runs.events import RowsEvent
 
 FORMATS = ("table", "json")
 WINDOW_END = "window_end"

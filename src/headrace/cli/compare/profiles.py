@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
 
 from headrace.errors import QueryError
-from headrace.plan.nodes import WindowAggregate, WindowReport, base_streams, children
+from headrace.plan.nodes import Node, WindowAggregate, WindowReport, base_streams, children
 from headrace.plan.profiles import PROFILES, profile
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from headrace.plan.nodes import Node
-    from headrace.plan.query import Query, Script
+from headrace.plan.query import Query, Script
 
 ALL = "all"
 WIDTH = 12  # of the names in front of facts

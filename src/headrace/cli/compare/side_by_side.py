@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import pairwise, zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
+from headrace.runs.events import RowsEvent
 from headrace.runs.text import cell_text, json_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from headrace.runs.events import RowsEvent
 
 Row = tuple[Any, ...]
 MOST_COMPARED = 1_000_000  # pairs of rows that are looked at, all of them

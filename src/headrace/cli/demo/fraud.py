@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.syntax import Syntax
@@ -13,6 +13,7 @@ from rich.text import Text
 
 from headrace.cli.consoles import err, out
 from headrace.cli.demo import fraud_data as data
+from headrace.cli.demo.fraud_data import Payment
 from headrace.cli.demo.fraud_picture import Facts, draw
 from headrace.cli.demo.scripts import fraud
 from headrace.cli.demo.theft import theft_demo
@@ -21,9 +22,6 @@ from headrace.cli.run.command import run_to_the_end
 from headrace.errors import InternalError
 from headrace.generate import SCHEMAS
 from headrace.runs.events import RowsEvent
-
-if TYPE_CHECKING:
-    from headrace.cli.demo.fraud_data import Payment
 
 CARDS = {
     data.EDGE: "5 payments across a full minute",

@@ -7,7 +7,7 @@ import time
 from collections import defaultdict
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -15,9 +15,6 @@ from headrace.cli import formats
 from headrace.generate import SCHEMAS, Options, events
 from headrace.plan.arrow import arrow_schema
 from headrace.plan.time import MINUTE, SECOND
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WINDOW = 5 * MINUTE
 HOP = MINUTE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rich.syntax import Syntax
 from rich.table import Table
@@ -14,16 +14,12 @@ from headrace.cli.consoles import err, out
 from headrace.cli.demo import theft_data as data
 from headrace.cli.demo.fraud_data import wall
 from headrace.cli.demo.scripts import AT_ONCE, SORTED, SURE, thefts
+from headrace.cli.demo.theft_data import Reading, Theft
 from headrace.cli.demo.theft_picture import draw
 from headrace.cli.run.command import run_to_the_end
 from headrace.errors import InternalError
 from headrace.plan.time import MINUTE
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from headrace.cli.demo.theft_data import Reading, Theft
-    from headrace.runs.events import RowsEvent
+from headrace.runs.events import RowsEvent
 
 WAYS = {AT_ONCE: "EMIT CHANGES", SURE: "EMIT FINAL", SORTED: "EMIT FINAL IN ORDER USING KSLACK"}
 

@@ -7,7 +7,7 @@ import shutil
 import time
 from collections import defaultdict
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -18,9 +18,6 @@ from headrace.generate.draws import BLOCK
 from headrace.plan.arrow import arrow_schema
 from headrace.plan.schema import Schema
 from headrace.plan.time import HOUR, MINUTE, SECOND
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WITHIN = 5 * HOUR
 DELAY = 6 * MINUTE

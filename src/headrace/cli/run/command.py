@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated
 
 import typer
 
+from headrace.api.handle import Run
 from headrace.cli.consoles import say
 from headrace.cli.failures import reported
 from headrace.cli.run.interrupts import Interrupts
 from headrace.cli.run.progress import Progress
 from headrace.cli.run.rows import row_printer, show_answers
 from headrace.cli.scripts import load
+from headrace.plan.query import Script
 from headrace.runs.events import ProgressEvent, RowsEvent
 from headrace.runs.losses import share_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from headrace.api.handle import Run
-    from headrace.plan.query import Script
 
 POLL_S = 0.2
 

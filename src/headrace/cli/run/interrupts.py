@@ -5,13 +5,10 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 
 from headrace.cli.main import Terminated
-
-if TYPE_CHECKING:
-    from types import FrameType
-
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

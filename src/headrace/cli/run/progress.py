@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from rich.live import Live
 from rich.text import Text
@@ -12,12 +12,8 @@ from rich.text import Text
 from headrace.cli.consoles import err, say, warnings_on
 from headrace.plan.query import last_part
 from headrace.runs.events import Progress as Counted
+from headrace.runs.events import ProgressEvent
 from headrace.runs.losses import LOUD, how_to_see
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from headrace.runs.events import ProgressEvent
 
 
 class Totals:

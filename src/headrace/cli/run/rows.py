@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from rich.table import Table
 from rich.text import Text
 
 from headrace.cli.consoles import out
-from headrace.plan.query import ConsoleSink, StreamSink
+from headrace.plan.query import ConsoleSink, Script, StreamSink
 from headrace.runs.events import RowsEvent
 from headrace.runs.text import cell_text, is_number, json_text
-
-if TYPE_CHECKING:
-    from headrace.plan.query import Script
 
 _OP_STYLES = {"+": "green", "-": "red"}
 

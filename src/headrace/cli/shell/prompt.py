@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.completion import Completer, Completion
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
 from prompt_toolkit.filters import completion_is_selected
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
-from prompt_toolkit.key_binding import KeyBindings
-from prompt_toolkit.output import create_output
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.output import Output, create_output
 from sqlglot.errors import SqlglotError
 
-from headrace.cli.shell.session import command, ended
+from headrace.cli.shell.session import Session, command, ended
 from headrace.plan.aggregates import FUNCTIONS
 from headrace.sql.bind import functions
 from headrace.sql.errors import Text
@@ -24,17 +27,6 @@ from headrace.sql.parse import create, patterns, recognize, select, sinks, sourc
 from headrace.sql.parse.expressions import TYPES
 from headrace.sql.parse.statements import STATEMENTS
 from headrace.sql.parse.tokens import DIALECT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from prompt_toolkit.completion import CompleteEvent
-    from prompt_toolkit.document import Document
-    from prompt_toolkit.input import Input
-    from prompt_toolkit.key_binding import KeyPressEvent
-    from prompt_toolkit.output import Output
-
-    from headrace.cli.shell.session import Session
 
 PROMPT = "headrace> "
 OTHERS = """CREATE STREAM, CREATE SCHEMA, INSERT INTO, EXTENDS, FROM, AS, LAG, EVERY, SLIDE, PARTITIONED BY,

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from headrace.errors import StateError
 from headrace.evolution.compare import compare
+from headrace.plan.expr import Expr
+from headrace.plan.query import Script
+from headrace.plan.schema import Schema
 from headrace.spark.generations.programs import no_other_buckets, stored_program, unchanged
 from headrace.spark.sources.growth import grown
-from headrace.spark.storage.checkpoint import another_script, read_checkpoint
+from headrace.spark.storage.checkpoint import Checkpoint, another_script, read_checkpoint
 from headrace.spark.storage.storage import LOCAL, absolute, is_local
 from headrace.stages.kept import kept_of
 from headrace.stages.lower import guess_type, lower
 from headrace.stages.meaning import program_of
-
-if TYPE_CHECKING:
-    from headrace.plan.expr import Expr
-    from headrace.plan.query import Script
-    from headrace.plan.schema import Schema
-    from headrace.spark.storage.checkpoint import Checkpoint
 
 
 def foreseen(script: Script, checkpoint: str, buckets: int | None = None) -> list[str]:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from headrace.errors import StateError
 from headrace.evolution.buckets import noted
+from headrace.plan.query import Script
 from headrace.program.script import ScriptProgram
 from headrace.program.written import read, write
 from headrace.spark.exchange.control import CONTROL_SOURCE, TICK_SOURCE
 from headrace.spark.storage.checkpoint import Checkpoint, identity
 from headrace.spark.storage.storage import Storage, join
 from headrace.stages.kept import Kept, as_before, kept_of
+from headrace.stages.lower import Lowered
 from headrace.stages.meaning import program_of as script_program
-
-if TYPE_CHECKING:
-    from headrace.plan.query import Script
-    from headrace.stages.lower import Lowered
 
 Make = Callable[["Script", Kept], "Lowered"]
 

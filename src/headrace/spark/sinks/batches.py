@@ -13,8 +13,10 @@ import shutil
 import tempfile
 from collections import deque
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headrace.errors import OutputError
@@ -25,10 +27,6 @@ from headrace.spark.sinks.signs import home, signed_by
 from headrace.spark.sinks.sink import Target, staged
 from headrace.spark.storage.lock import require
 from headrace.spark.storage.storage import Storage, is_local, join, storage_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
 
 LOG = "_spark_metadata"
 DATA = re.compile(r"part-\d{5,}-[0-9a-f-]{36}(-c\d+)?\.[\w.]+")

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import StructType
 
 from headrace.errors import OutputError, QueryError
-from headrace.plan.query import ConsoleSink, FileSink, StreamSink, TableSink
+from headrace.plan.query import ConsoleSink, FileSink, Script, StreamSink, TableSink
 from headrace.spark.plan import has_op, shown
 from headrace.spark.sinks.signs import judge
 from headrace.spark.sinks.sink import Target
 from headrace.spark.storage.checkpoint import Checkpoint
 from headrace.spark.storage.lock import NAME
 from headrace.spark.storage.storage import LOCAL, absolute, is_local, join, read_facts
+from headrace.stages.lower import Finish, Lowered
 from headrace.state.codec import FORMAT
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-    from pyspark.sql.types import StructType
-
-    from headrace.plan.query import Script
-    from headrace.stages.lower import Finish, Lowered
 
 
 def targets_of(spark: SparkSession, lowered: Lowered, facts: Checkpoint, *, follow: bool) -> list[Target]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from sqlglot import exp
 
-if TYPE_CHECKING:
-    from headrace.plan.expr import Expr
-    from headrace.plan.schema import Schema
+from headrace.plan.expr import Expr
+from headrace.plan.schema import Schema
 
 # Nodes that cannot fail on any row.
 SAFE = (exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.And, exp.Or, exp.Not, exp.Paren, exp.Is)

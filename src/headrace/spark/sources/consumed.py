@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import posixpath
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-if TYPE_CHECKING:
-    from headrace.files.ledger import Storage
+from headrace.files.ledger import Storage
 
 
 class Consumed:

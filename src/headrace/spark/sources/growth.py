@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from headrace.errors import StateError
 from headrace.files.listing import found
 from headrace.notices import warn
-from headrace.spark.storage.checkpoint import files_of
-
-if TYPE_CHECKING:
-    from headrace.plan.stream import Stream
-    from headrace.spark.storage.checkpoint import Checkpoint
+from headrace.plan.stream import Stream
+from headrace.spark.storage.checkpoint import Checkpoint, files_of
 
 
 def sizes_of(streams: tuple[Stream, ...]) -> dict[str, int]:

@@ -6,20 +6,15 @@ taken for late.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headrace.notices import warn
+from headrace.plan.stream import Stream
 from headrace.spark.sources.files import place_in_file
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from pyspark.sql import Column, DataFrame
-
-    from headrace.plan.stream import Stream
 
 # What keeps the rows of a file in their order, and gives at most one row for each.
 KEEPS_ORDER = {"Project", "Filter", "SubqueryAlias", "EventTimeWatermark", "CollectMetrics", "View", "ResolvedHint"}

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headrace.errors import QueryError
 from headrace.plan.expr import Expr, all_of, any_of
 from headrace.plan.stream import FileSource, FrameSource, Stream
 from headrace.plan.time import NO_PROMISE, TABLE_TIME
+from headrace.program.stage import AnyStage
 from headrace.spark.sources.attempt import attempt, can_fail
 from headrace.spark.sources.files import read_files
 from headrace.spark.sources.orders import file_order, say_unordered
 from headrace.spark.sources.rejects import Reason, Rows, Words, bad_column, failed
 from headrace.spark.types import CatalystTypes
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
-
-    from headrace.program.stage import AnyStage
 
 MIN_TIME = -62_135_596_800_000_000  # 0001-01-01
 MAX_TIME = 253_402_300_799_999_999  # 9999-12-31

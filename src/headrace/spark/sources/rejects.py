@@ -7,19 +7,15 @@ import json
 import operator
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headrace.files.cuts import FILE
 from headrace.files.opening import local_path
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
-    from headrace.plan.expr import Expr
-    from headrace.plan.schema import Schema
+from headrace.plan.expr import Expr
+from headrace.plan.schema import Schema
 
 REJECTED = pa.schema([(name, pa.string()) for name in ("row", "reason", "source", "position", "file")] + [("line", pa.int64())])
 _BREAK = re.compile(r"(\r\n|\r|\n)[ \t\r\n]*\Z")  # what lies between a record and the next

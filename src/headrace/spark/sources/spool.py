@@ -12,7 +12,6 @@ import socket
 import threading
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,15 +19,13 @@ from pyspark.sql import SparkSession
 
 from headrace.errors import HeadraceError, SourceError
 from headrace.files.headers import layout_of
+from headrace.files.ledger import Storage
 from headrace.generate import events, parse_options
 from headrace.plan.stream import FileSource, GenerateSource, HostSource, Source, Stream
 from headrace.spark.failures import Places, explain_failure
+from headrace.spark.storage.checkpoint import Checkpoint
 from headrace.spark.storage.storage import join, storage_of
-
-if TYPE_CHECKING:
-    from headrace.files.ledger import Storage
-    from headrace.spark.storage.checkpoint import Checkpoint
-    from headrace.stages.lower import Lowered
+from headrace.stages.lower import Lowered
 
 FILE_ROWS = 100_000
 FLUSH_S = 0.2

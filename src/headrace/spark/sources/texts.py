@@ -5,20 +5,16 @@ Spark's own readers decide by the first file what the columns of all are, do not
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headrace.files.cuts import FOLDED, LINE, LOW, TEXT, WHY, Reading
 from headrace.spark.sources.rejects import JSON_MISFIT, MALFORMED, Reason
 from headrace.spark.workers.worker import settle
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import Column, DataFrame
 
 CORRUPT = "__corrupt"
 TIMES = ("TIMESTAMP", "TIMESTAMP_NTZ")

@@ -8,18 +8,14 @@ from __future__ import annotations
 import os
 import uuid
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
 
 from headrace.errors import StateError
 from headrace.files.listing import existing
-from headrace.plan.stream import FileSource
+from headrace.plan.stream import FileSource, Stream
 from headrace.spark.storage.lock import NAME, refuse_other_things
 from headrace.spark.storage.storage import LOCAL, Storage, join, read_facts, write_facts
+from headrace.stages.lower import Lowered
 from headrace.state.codec import FORMAT, fingerprint
-
-if TYPE_CHECKING:
-    from headrace.plan.stream import Stream
-    from headrace.stages.lower import Lowered
 
 
 @dataclass(slots=True)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
 from headrace.plan.aggregates import FUNCTIONS, Aggregate, Function, function, result_type
 from headrace.plan.expr import Expr
 from headrace.sql.bind.scope import Scope, aggregate_name, extent, place, placed
+from headrace.sql.errors import Span
 from headrace.sql.parse.over import frame
 from headrace.sql.parse.syntax import Scalar
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from headrace.sql.errors import Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from headrace.plan.nodes import Scan, base_streams
-from headrace.plan.query import Answer
-from headrace.sql.bind.catalog import spelt
-from headrace.sql.parse.syntax import Describe, Drop, Show
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from headrace.plan.query import Query
-    from headrace.sql.bind.catalog import Catalog
-    from headrace.sql.parse.syntax import Name, Statement
-    from headrace.sql.parse.tokens import Cursor
+from headrace.plan.query import Answer, Query
+from headrace.sql.bind.catalog import Catalog, spelt
+from headrace.sql.parse.syntax import Describe, Drop, Name, Show, Statement
+from headrace.sql.parse.tokens import Cursor
 
 
 def show(cursor: Cursor) -> Statement:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from sqlglot import exp
 
-from headrace.plan.nodes import Project
+from headrace.plan.expr import Expr
+from headrace.plan.nodes import Node, Project
+from headrace.sql.bind.scope import Scope
+from headrace.sql.errors import Span
 from headrace.sql.parse.syntax import Item, Star
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from headrace.plan.expr import Expr
-    from headrace.plan.nodes import Node
-    from headrace.sql.bind.scope import Scope
-    from headrace.sql.errors import Span
 
 
 def project(written: Sequence[Item | Star], span: Span, node: Node, scope: Scope, bound: Sequence[tuple[Item, Expr]]) -> Node:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from headrace.errors import unknown
+from headrace.plan.expr import Expr
 from headrace.plan.nodes import Scan
 from headrace.plan.schema import Field, Schema
 from headrace.plan.stream import FrameSource, GenerateSource, Source, Stream, Unique, kafka_position
 from headrace.plan.types import INTEGRAL, base_type
+from headrace.sql.bind.catalog import Catalog
 from headrace.sql.bind.fill import bind_body, conform
 from headrace.sql.bind.scope import Scope
+from headrace.sql.errors import Span
 from headrace.sql.parse.create import NamedColumns
 from headrace.sql.parse.sources import generated_schemas
-from headrace.sql.parse.syntax import Columns, CreateDerived, CreateSchema, CreateStream, Name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from headrace.plan.expr import Expr
-    from headrace.sql.bind.catalog import Catalog
-    from headrace.sql.errors import Span
-    from headrace.sql.parse.syntax import Scalar, Timing
+from headrace.sql.parse.syntax import Columns, CreateDerived, CreateSchema, CreateStream, Name, Scalar, Timing
 
 NO_TIME = ("BOOLEAN", "BINARY", "ARRAY", "MAP", "STRUCT", "FLOAT", "DOUBLE", "DECIMAL", "STRING", "VARIANT")
 

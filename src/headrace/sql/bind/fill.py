@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from headrace.plan.expr import Expr
-from headrace.plan.nodes import Filter, Merge, Project
+from headrace.plan.nodes import Filter, Merge, Node, Project
+from headrace.plan.schema import Schema
+from headrace.sql.bind.catalog import Catalog
 from headrace.sql.bind.columns import project
 from headrace.sql.bind.scope import Scope
 from headrace.sql.bind.select import bind_pattern, bind_select
-from headrace.sql.parse.syntax import Event, Item, Merged, Name, Select
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from headrace.plan.nodes import Node
-    from headrace.plan.schema import Schema
-    from headrace.sql.bind.catalog import Catalog
-    from headrace.sql.errors import Span
-    from headrace.sql.parse.syntax import Body, Branch, Split
+from headrace.sql.errors import Span
+from headrace.sql.parse.syntax import Body, Branch, Event, Item, Merged, Name, Select, Split
 
 # What a column may be given without a CAST (table 4.1 of FlinkCQL): to the right.
 WIDER = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")

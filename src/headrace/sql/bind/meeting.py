@@ -7,20 +7,15 @@ condition on pairs, and nobody has to wait for the look.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from headrace.plan.arrival import application_time
 from headrace.plan.expr import Expr
-from headrace.plan.nodes import Project, base_streams
+from headrace.plan.nodes import Node, Project, base_streams
+from headrace.sql.errors import Text
+from headrace.sql.parse.syntax import From
 from headrace.sql.parse.windows import SizeSpec
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from headrace.plan.nodes import Node
-    from headrace.sql.errors import Text
-    from headrace.sql.parse.syntax import From
 
 TIMES = ("_left_time", "_right_time")
 HINT = "give both sides [SIZE .. EVERY ..] in application time with one EVERY, or windows such as [RANGE 5 MINUTES]"

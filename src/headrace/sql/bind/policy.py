@@ -3,40 +3,44 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from headrace.errors import QueryError
 from headrace.plan.arrival import application_time, by_arrival
 from headrace.plan.expr import Expr
-from headrace.plan.nodes import base_streams
+from headrace.plan.nodes import Node, base_streams
 from headrace.plan.profiles import PROFILES, Ability, Model, Policy, Settings, changed, unable
 from headrace.plan.schema import Field, Schema
-from headrace.plan.triggers import ONCE, EveryField, EveryInstant, EveryRows, EveryTime, OnClose
+from headrace.plan.triggers import ONCE, EveryField, EveryInstant, EveryRows, EveryTime, OnClose, Trigger
 from headrace.plan.windows import (
     DeltaWindow,
     FieldWindow,
+    LookedAt,
     RangeWindow,
     RowsWindow,
     SessionWindow,
     SpanWindow,
     UnboundedWindow,
     UntilWindow,
+    Window,
     starting,
 )
 from headrace.sql.bind.scope import Scope
-from headrace.sql.errors import CannotRun
-from headrace.sql.parse.syntax import Scalar
-from headrace.sql.parse.windows import DeltaSpec, RangeSpec, RowsSpec, SessionSpec, SizeSpec, SpanSpec, UnboundedSpec, instant_of
-
-if TYPE_CHECKING:
-    from headrace.plan.nodes import Node
-    from headrace.plan.triggers import Trigger
-    from headrace.plan.windows import LookedAt, Window
-    from headrace.sql.errors import Span, Text
-    from headrace.sql.parse.syntax import Select, WindowClause, WindowSpec
-    from headrace.sql.parse.windows import Amount, EventSpec
+from headrace.sql.errors import CannotRun, Span, Text
+from headrace.sql.parse.syntax import Scalar, Select, WindowClause, WindowSpec
+from headrace.sql.parse.windows import (
+    Amount,
+    DeltaSpec,
+    EventSpec,
+    RangeSpec,
+    RowsSpec,
+    SessionSpec,
+    SizeSpec,
+    SpanSpec,
+    UnboundedSpec,
+    instant_of,
+)
 
 _FIRST = "__first_"  # in front of the columns of the first row of a window, while names are looked up
 

@@ -7,30 +7,24 @@ prefers: where there could be several (a row that fits B and C in `B+ C`) it is 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from headrace.errors import unknown
 from headrace.plan.expr import Expr, conjuncts
 from headrace.plan.nodes import Filter, Merge, Node, Project, Scan
-from headrace.plan.patterns import Selection, place_columns
+from headrace.plan.patterns import Place, Selection, place_columns
+from headrace.sql.bind.catalog import Catalog
 from headrace.sql.bind.columns import project
 from headrace.sql.bind.exclusive import exclude
 from headrace.sql.bind.pattern import Drawn, place_of
 from headrace.sql.bind.scope import Scope, extent
 from headrace.sql.bind.symbols import Reader
-from headrace.sql.parse.syntax import Item, Scalar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from headrace.plan.patterns import Place
-    from headrace.sql.bind.catalog import Catalog
-    from headrace.sql.errors import Span, Text
-    from headrace.sql.parse.syntax import From, Recognize, Symbol
+from headrace.sql.errors import Span, Text
+from headrace.sql.parse.syntax import From, Item, Recognize, Scalar, Symbol
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ the same window lagging by the time between looks; so nothing has to be remember
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -16,16 +16,11 @@ from headrace.plan.aggregates import Aggregate
 from headrace.plan.aggregates.counts import COUNT
 from headrace.plan.expr import Expr
 from headrace.plan.joins import Join, JoinKind
-from headrace.plan.nodes import Filter, Project, WindowReport
+from headrace.plan.nodes import Filter, Node, Project, WindowReport
 from headrace.plan.triggers import EveryTime
 from headrace.plan.windows import BOUNDS, RangeWindow, Window
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from headrace.plan.nodes import Node
-    from headrace.sql.bind.scope import Scope
-    from headrace.sql.parse.syntax import Name
+from headrace.sql.bind.scope import Scope
+from headrace.sql.parse.syntax import Name
 
 OTHER = "_other_"  # in front of aggregates over the window it is compared with
 HINT = "use [SIZE .. EVERY ..] or [RANGE .. SLIDE ..], which are looked at by the clock"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -11,12 +10,9 @@ from headrace.plan.expr import Expr
 from headrace.plan.nodes import WindowReport
 from headrace.plan.schema import Schema
 from headrace.sql.bind.calls import Calls, Group
+from headrace.sql.bind.policy import Looking
 from headrace.sql.bind.scope import Scope, place
-from headrace.sql.parse.syntax import Item, Star
-
-if TYPE_CHECKING:
-    from headrace.sql.bind.policy import Looking
-    from headrace.sql.parse.syntax import Scalar, Select, WindowClause
+from headrace.sql.parse.syntax import Item, Scalar, Select, Star, WindowClause
 
 GROUP_HINT = "there are the keys of GROUP BY and PARTITIONED BY, window_start, window_end, and aggregates"
 

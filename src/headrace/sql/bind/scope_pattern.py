@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from headrace.errors import unknown
 from headrace.plan.aggregates import function
 from headrace.plan.expr import Expr
-from headrace.plan.patterns import place_columns
+from headrace.plan.patterns import Place, place_columns
 from headrace.sql.bind.calls import Results
 from headrace.sql.bind.scope import Scope, aggregate_name, place
 from headrace.sql.errors import Span
-
-if TYPE_CHECKING:
-    from headrace.plan.patterns import Place
-    from headrace.sql.parse.syntax import Scalar, Star
+from headrace.sql.parse.syntax import Scalar, Star
 
 
 @dataclass(frozen=True)

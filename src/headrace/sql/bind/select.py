@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Filter, Late, Node, Rejected, Scan, WindowAggregate, base_stream, in_arrival_order
 from headrace.plan.profiles import Ability
+from headrace.plan.windows import Window
 from headrace.sql.bind.calls import Calls, Group
+from headrace.sql.bind.catalog import Catalog
 from headrace.sql.bind.columns import project
 from headrace.sql.bind.join import bind_join
 from headrace.sql.bind.pattern import bind_event
@@ -20,13 +21,8 @@ from headrace.sql.bind.relation import HINT as LOOKS_HINT
 from headrace.sql.bind.relation import leaving, to_stream
 from headrace.sql.bind.report import Report
 from headrace.sql.bind.scope import Scope, aggregate_name, find_over, has_aggregate, place
-from headrace.sql.parse.syntax import Event, FromStream, Item, Joined, Recognize, Scalar, Select
-
-if TYPE_CHECKING:
-    from headrace.plan.windows import Window
-    from headrace.sql.bind.catalog import Catalog
-    from headrace.sql.errors import Span
-    from headrace.sql.parse.syntax import From, WindowClause
+from headrace.sql.errors import Span
+from headrace.sql.parse.syntax import Event, From, FromStream, Item, Joined, Recognize, Scalar, Select, WindowClause
 
 Items = tuple[tuple[str, Expr], ...]
 WINDOW_HINT = "put a window behind the stream, for example [RANGE 5 MINUTES]"

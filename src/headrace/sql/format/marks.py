@@ -5,27 +5,21 @@ The formatter asks the parser, so that a clause or a statement that the parser l
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from headrace.plan.aggregates import NAMES
 from headrace.sql.bind import functions
-from headrace.sql.errors import Span
+from headrace.sql.errors import Span, Text
 from headrace.sql.parse import create, joins, patterns, recognize, select
 from headrace.sql.parse.durations import UNIT_WORDS
 from headrace.sql.parse.statements import STATEMENTS
 from headrace.sql.parse.syntax import Item, Name, Scalar
 from headrace.sql.parse.tokens import Cursor, is_name, span, words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from sqlglot.tokenizer_core import Token
-
-    from headrace.sql.errors import Text
 
 # What begins a line of its own where a statement does not fit into one.
 LEADS = frozenset((*STATEMENTS, "FROM", *select.CLAUSES, *patterns.CLAUSES, *create.CLAUSES, *joins.PHRASES, "PARTITION BY",

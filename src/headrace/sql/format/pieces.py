@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
+from headrace.sql.errors import Text
 from headrace.sql.format.comments import comments
-from headrace.sql.format.marks import KNOWN, inside
+from headrace.sql.format.marks import KNOWN, Marks, inside
 from headrace.sql.parse.expressions import OPERATORS, ends_operand
 from headrace.sql.parse.tokens import CLOSING, OPENING, RESERVED, STRINGS, span, words
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlglot.tokenizer_core import Token
-
-    from headrace.sql.errors import Text
-    from headrace.sql.format.marks import Marks
 
 QUANTIFIERS = ("+", "*", "?", "{", "}")  # of an event of a pattern
 NONE_BEFORE = frozenset({")", "]", ",", ";", ".", "::"})

@@ -6,27 +6,20 @@ as it was written if it did not say the same.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from headrace.sql.errors import SqlError, Text
-from headrace.sql.format.comments import comments
+from headrace.sql.format.comments import Comment, comments
 from headrace.sql.format.layout import lay_out
 from headrace.sql.format.marks import read_marks, same
 from headrace.sql.format.pieces import Piece, Pieces
 from headrace.sql.parse.statements import statements
+from headrace.sql.parse.syntax import Statement
 from headrace.sql.parse.tokens import STRINGS, span, tokenize
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from sqlglot.tokenizer_core import Token
-
-    from headrace.sql.format.comments import Comment
-    from headrace.sql.parse.syntax import Statement
 
 
 @dataclass

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from headrace.plan.stream import Bound, FileSource
+from sqlglot.tokenizer_core import Token
+
+from headrace.plan.stream import Bound, FileSource, Source
 from headrace.plan.time import UNITS
+from headrace.sql.errors import Span
 from headrace.sql.parse.durations import duration
 from headrace.sql.parse.expressions import ends_operand, parse_scalar, read_type, scalar, scalars, tokens_of_expression
 from headrace.sql.parse.inserts import body
 from headrace.sql.parse.sources import source
-from headrace.sql.parse.syntax import Column, Columns, CreateDerived, CreateEmpty, CreateSchema, CreateStream, Timing
-from headrace.sql.parse.tokens import is_name, words
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlglot.tokenizer_core import Token
-
-    from headrace.plan.stream import Source
-    from headrace.sql.errors import Span
-    from headrace.sql.parse.syntax import Body, Name, Scalar, Statement
-    from headrace.sql.parse.tokens import Cursor
+from headrace.sql.parse.syntax import (
+    Body,
+    Column,
+    Columns,
+    CreateDerived,
+    CreateEmpty,
+    CreateSchema,
+    CreateStream,
+    Name,
+    Scalar,
+    Statement,
+    Timing,
+)
+from headrace.sql.parse.tokens import Cursor, is_name, words
 
 CLAUSES = ("SOURCE", "TIMESTAMP BY", "DELAY", "PUNCTUATED BY", "IDLE", "AHEAD", "END AFTER", "KEEP", "UNIQUE BY")
 TIMESTAMP_UNITS = {w: UNITS[u] for u in ("millisecond", "second", "microsecond") for w in (u.upper(), u.upper() + "S")}

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from sqlglot.tokenizer_core import TokenType
 
 from headrace.plan.time import END_OF_TIME, SHORT_UNITS, UNITS, parse_duration
-from headrace.sql.parse.tokens import STRINGS, span, words
-
-if TYPE_CHECKING:
-    from headrace.sql.parse.tokens import Cursor
+from headrace.sql.parse.tokens import STRINGS, Cursor, span, words
 
 EXAMPLE = "for example 10 SECONDS"
 UNIT_WORDS = frozenset(w.upper() for u in [*UNITS, "month"] for w in (u, u + "s")) | frozenset(u.upper() for u in SHORT_UNITS)

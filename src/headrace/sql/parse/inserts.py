@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from headrace.sql.parse.expressions import scalar
 from headrace.sql.parse.items import items
 from headrace.sql.parse.patterns import at_event
 from headrace.sql.parse.select import event, select
 from headrace.sql.parse.sinks import ends, target
-from headrace.sql.parse.syntax import Branch, Event, Insert, IntoClause, Merged, Select, Split
-
-if TYPE_CHECKING:
-    from headrace.sql.parse.syntax import Body, Statement
-    from headrace.sql.parse.tokens import Cursor
+from headrace.sql.parse.syntax import Body, Branch, Event, Insert, IntoClause, Merged, Select, Split, Statement
+from headrace.sql.parse.tokens import Cursor
 
 
 def insert(cursor: Cursor) -> Statement:

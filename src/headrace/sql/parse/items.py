@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from headrace.sql.parse.expressions import ends_operand, parse_scalar, tokens_of_expression
 from headrace.sql.parse.syntax import Item, Name, Scalar, Star
-from headrace.sql.parse.tokens import is_name, span, words
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlglot.tokenizer_core import Token
-
-    from headrace.sql.parse.tokens import Cursor
+from headrace.sql.parse.tokens import Cursor, is_name, span, words
 
 UNIT_BEFORE = (TokenType.NUMBER, TokenType.STRING)
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from headrace.sql.parse.expressions import scalar
-from headrace.sql.parse.syntax import Joined
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from headrace.sql.parse.syntax import From
-    from headrace.sql.parse.tokens import Cursor
+from headrace.sql.parse.syntax import From, Joined
+from headrace.sql.parse.tokens import Cursor
 
 # How a join is written, and which kind it is.
 JOINS = {

@@ -8,20 +8,15 @@ a partition are peers, and a stream has no last one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from headrace.errors import QueryError
+from headrace.plan.expr import Expr
 from headrace.plan.time import parse_duration
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow, Window
-from headrace.sql.bind.scope import place
+from headrace.sql.bind.scope import Scope, place
+from headrace.sql.errors import Span, SqlError
 from headrace.sql.parse.syntax import Scalar
-
-if TYPE_CHECKING:
-    from headrace.plan.expr import Expr
-    from headrace.sql.bind.scope import Scope
-    from headrace.sql.errors import Span, SqlError
 
 HINT = "for example OVER (PARTITION BY card ORDER BY at RANGE BETWEEN INTERVAL 5 MINUTES PRECEDING AND CURRENT ROW)"
 WHOLE = "without it every row of the partition is in the window, and a stream has no last one"

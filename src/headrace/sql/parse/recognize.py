@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlglot.tokenizer_core import TokenType
 
@@ -12,14 +12,8 @@ from headrace.sql.parse.durations import duration, whole_number
 from headrace.sql.parse.expressions import scalar, scalars
 from headrace.sql.parse.items import items
 from headrace.sql.parse.patterns import WITHIN_HINT
-from headrace.sql.parse.syntax import Recognize, Symbol
-from headrace.sql.parse.tokens import is_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from headrace.sql.parse.syntax import From, Item, Name, Scalar, Star
-    from headrace.sql.parse.tokens import Cursor
+from headrace.sql.parse.syntax import From, Item, Name, Recognize, Scalar, Star, Symbol
+from headrace.sql.parse.tokens import Cursor, is_name
 
 CLAUSES = ("ORDER BY", "MEASURES", "ONE ROW PER MATCH", "AFTER MATCH", "PATTERN", "WITHIN", "DEFINE")
 NAVIGATION = frozenset({"prev", "next", "classifier", "match_number"})  # known here, so that what is refused has a reason

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot.tokenizer_core import TokenType
 
 from headrace.sql.parse.expressions import scalar, scalars
@@ -12,13 +10,21 @@ from headrace.sql.parse.joins import at_join, joined
 from headrace.sql.parse.patterns import pattern
 from headrace.sql.parse.recognize import at_recognize, recognize
 from headrace.sql.parse.sinks import ends, finish
-from headrace.sql.parse.syntax import From, FromStream, Joined, Name, Select, Setting
-from headrace.sql.parse.tokens import is_name, words
+from headrace.sql.parse.syntax import (
+    Event,
+    From,
+    FromStream,
+    IntoClause,
+    Joined,
+    Name,
+    Recognize,
+    Scalar,
+    Select,
+    Setting,
+    WindowClause,
+)
+from headrace.sql.parse.tokens import Cursor, is_name, words
 from headrace.sql.parse.windows import at_window, window
-
-if TYPE_CHECKING:
-    from headrace.sql.parse.syntax import Event, IntoClause, Recognize, Scalar, WindowClause
-    from headrace.sql.parse.tokens import Cursor
 
 CLAUSES = ("WHERE", "GROUP BY", "HAVING", "BATCH BY", "WITH", "EMIT", "INTO")
 # Clauses of other SQLs, and what to do instead.

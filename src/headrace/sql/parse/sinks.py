@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from headrace.plan.query import ConsoleSink, Emit, FileSink, StreamSink, TableSink, Using
+from headrace.plan.query import ConsoleSink, Emit, FileSink, Sink, StreamSink, TableSink, Using
 from headrace.plan.sinks import FORMATS, alternatives
 from headrace.sql.errors import one_of
 from headrace.sql.parse.syntax import EmitClause, IntoClause
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from headrace.plan.query import Sink
-    from headrace.sql.parse.tokens import Cursor
+from headrace.sql.parse.tokens import Cursor
 
 LEVELS = {level.value: level for level in sorted(Emit, key=lambda e: -len(e.value))}  # the longest that fits is meant
 

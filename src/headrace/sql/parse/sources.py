@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from headrace.errors import unknown
 from headrace.plan.schema import Schema
 from headrace.plan.sinks import ENDINGS
-from headrace.plan.stream import FileSource, FrameSource, GenerateSource, HostSource
+from headrace.plan.stream import FileSource, FrameSource, GenerateSource, HostSource, Source
 from headrace.sql.errors import Span
 from headrace.sql.parse.durations import whole_number
 from headrace.sql.parse.syntax import Name
-from headrace.sql.parse.tokens import STRINGS, span, words
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from headrace.plan.stream import Source
-    from headrace.sql.parse.tokens import Cursor
+from headrace.sql.parse.tokens import STRINGS, Cursor, span, words
 
 FORMATS = ("csv", "json", "parquet")
 

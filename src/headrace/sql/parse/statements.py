@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from headrace.sql.bind.catalog_statements import describe, drop, show
-from headrace.sql.errors import Span, one_of
+from headrace.sql.errors import Span, Text, one_of
 from headrace.sql.parse.create import create
 from headrace.sql.parse.inserts import insert, merge, split
 from headrace.sql.parse.select import event, select
+from headrace.sql.parse.syntax import Statement
 from headrace.sql.parse.tokens import Cursor, span, tokenize
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from sqlglot.tokenizer_core import Token
-
-    from headrace.sql.errors import Text
-    from headrace.sql.parse.syntax import Statement
-
 
 STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "CREATE": create, "SELECT": select, "EVENT": event, "INSERT": insert, "MERGE": merge, "ON": split,

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from headrace.plan.query import Using
+from sqlglot import exp
 
-if TYPE_CHECKING:
-    from sqlglot import exp
-
-    from headrace.plan.patterns import Selection, Spill
-    from headrace.plan.query import Emit, Sink
-    from headrace.plan.stream import Bound, Source
-    from headrace.sql.errors import Span
+from headrace.plan.patterns import Selection, Spill
+from headrace.plan.query import Emit, Sink, Using
+from headrace.plan.stream import Bound, Source
+from headrace.sql.errors import Span
 
 
 @dataclass(frozen=True, slots=True)

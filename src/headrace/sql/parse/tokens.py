@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
@@ -13,9 +14,6 @@ from sqlglot.tokenizer_core import Token, TokenType
 from headrace.plan.aggregates import NAMES
 from headrace.sql.errors import Span, SqlError, Text, did_you_mean, one_of
 from headrace.sql.parse.syntax import Name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 T = TypeVar("T")
 MAX_DEPTH = 60  # of brackets; sqlglot descends recursively

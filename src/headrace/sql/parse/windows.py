@@ -5,19 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from sqlglot.tokenizer_core import TokenType
 
+from headrace.sql.errors import Span, Text
 from headrace.sql.parse.durations import UNIT_WORDS, duration, whole_number
 from headrace.sql.parse.expressions import scalar, scalars
-from headrace.sql.parse.syntax import Scalar, WindowClause, WindowSpec
-from headrace.sql.parse.tokens import span, words
-
-if TYPE_CHECKING:
-    from headrace.sql.errors import Span, Text
-    from headrace.sql.parse.syntax import Name
-    from headrace.sql.parse.tokens import Cursor
+from headrace.sql.parse.syntax import Name, Scalar, WindowClause, WindowSpec
+from headrace.sql.parse.tokens import Cursor, span, words
 
 KINDS = ("RANGE", "ROWS", "UNBOUNDED", "SIZE", "NOW", "DELTA", "SESSION", "LANDMARK", "FIXED")
 CLAUSES = ("LAG", "SLIDE", "EVERY", "ON", "SYSTEM", "WHERE", "PARTITIONED BY", "FROM", "TO")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace.kernels import join as kernel
 from headrace.plan.time import START_OF_TIME
 from headrace.plan.windows import RangeWindow, RowsWindow, UnboundedWindow, Window
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def window_words(window: Window) -> tuple[int, int, int]:

@@ -6,9 +6,10 @@ asked for their partners, and unlinked again. What was said before is found agai
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,22 +20,16 @@ from headrace.changes.changes import Changes
 from headrace.changes.keys import CLOCK_PLACE, SOURCE_BITS, Keys
 from headrace.changes.rows import batch_of
 from headrace.kernels.codes import NULL
+from headrace.program.joins import JoinOutput, JoinStage
 from headrace.state.final_rows import FinalRows
-from headrace.state.parts import HeadPart
+from headrace.state.open_rows import OpenRows
+from headrace.state.parts import HeadPart, KeyPart, State
 from headrace.state.relayout import carry_final
 from headrace.state.rows import Rows
+from headrace.state.share import Share
 from headrace.steps.joins.index import JoinIndex, Linked
 from headrace.steps.reached import Reached, reached
-from headrace.steps.step import Step
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from headrace.program.joins import JoinOutput, JoinStage
-    from headrace.state.open_rows import OpenRows
-    from headrace.state.parts import KeyPart, State
-    from headrace.state.share import Share
-    from headrace.steps.step import Given, Results, StepParts, Times, Turn
+from headrace.steps.step import Given, Results, Step, StepParts, Times, Turn
 
 _BELOW_CLOCK = np.int64(CLOCK_PLACE - 1)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,12 +21,9 @@ from headrace.kernels.keys.hashing import hash_columns
 from headrace.kernels.patterns import finding, stacks
 from headrace.kernels.patterns import sequences as kernel
 from headrace.plan.expr import Expr
-from headrace.program.patterns import ANY_ROW
+from headrace.program.patterns import ANY_ROW, Condition, Negation, PlaceProgram, Sequencing
 from headrace.scalars.compiled import Compiled, Slot, all_of, compile_expression
 from headrace.scalars.types import FLOATS, kind_of
-
-if TYPE_CHECKING:
-    from headrace.program.patterns import Condition, Negation, PlaceProgram, Sequencing
 
 MOST_BITS = 62  # places, conditions, negations and words are bits of one int64 each
 Columns = tuple[int, ...]

@@ -13,24 +13,19 @@ enough, and all of them are taken together.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace.kernels.patterns.sequences import MOMENT, ROOT, SIGN
 from headrace.kernels.patterns.stacks import BITS, KEY, NONE, TS
+from headrace.plan.patterns import Spill
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
 from headrace.program.patterns import ANY_ROW
-from headrace.steps.patterns.events import linked
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from headrace.plan.patterns import Spill
-    from headrace.state.final_rows import FinalRows
-    from headrace.steps.patterns.events import Events
-    from headrace.steps.patterns.search import Search
+from headrace.state.final_rows import FinalRows
+from headrace.steps.patterns.events import Events, linked
+from headrace.steps.patterns.search import Search
 
 BITS_A_ROW = 16  # of marks
 NEVER = END_OF_TIME  # when an event that does not wait began to

@@ -8,39 +8,34 @@ the reservoir (frames).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from headrace.changes.algebra import consolidate
+from headrace.changes.keys import Keys
 from headrace.kernels.codes import NULL
 from headrace.kernels.keys.sortable import SIGN
 from headrace.kernels.patterns import stacks
+from headrace.plan.patterns import Spill
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
+from headrace.program.patterns import PatternStage, Sequencing
 from headrace.state.final_rows import FinalRows
-from headrace.state.parts import HeadPart
+from headrace.state.open_rows import OpenRows
+from headrace.state.parts import HeadPart, KeyPart, PageStore, State
 from headrace.state.relayout import carry_final
 from headrace.state.reservoir import ChunkCache
+from headrace.state.rows import Rows
+from headrace.state.share import Share
 from headrace.steps.patterns.events import NO_WORD, Events
 from headrace.steps.patterns.gather import gather_patterns
 from headrace.steps.patterns.pending import Held, Ready, watches
 from headrace.steps.patterns.results import Grouping, ResultRows
 from headrace.steps.patterns.search import search_of
 from headrace.steps.patterns.spilled import NEVER, Frames, Waiting, as_id, waits_on
-from headrace.steps.step import Step, Times
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from headrace.changes.keys import Keys
-    from headrace.plan.patterns import Spill
-    from headrace.program.patterns import PatternStage, Sequencing
-    from headrace.state.open_rows import OpenRows
-    from headrace.state.parts import KeyPart, PageStore, State
-    from headrace.state.rows import Rows
-    from headrace.state.share import Share
-    from headrace.steps.step import Given, Results, Standing, StepParts, Turn
+from headrace.steps.step import Given, Results, Standing, Step, StepParts, Times, Turn
 
 PATIENCE = 4  # events whose window is over are let go when one in so many is new; 0: always
 LONGER = 2  # and all that can go when one in so many is: looking at neighbours costs ten times as much

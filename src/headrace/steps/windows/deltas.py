@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from headrace.changes.keys import Keys
 from headrace.kernels.codes import NULL
 from headrace.kernels.windows.lives import delta_ends
 from headrace.plan.time import START_OF_TIME
 from headrace.plan.windows import DeltaWindow, SessionWindow
 from headrace.program.stage import TableRole
-from headrace.scalars.compiled import Slot, compile_expression
+from headrace.program.windows import WindowStage
+from headrace.scalars.compiled import Compiled, Slot, compile_expression
 from headrace.state.parts import grown
+from headrace.state.reservoir import RowRange
+from headrace.state.rows import Layout, Rows
+from headrace.state.tables import Tables
 from headrace.steps.windows.lifetimes import Lifetimes
-
-if TYPE_CHECKING:
-    from headrace.changes.keys import Keys
-    from headrace.program.windows import WindowStage
-    from headrace.scalars.compiled import Compiled
-    from headrace.state.reservoir import RowRange
-    from headrace.state.rows import Layout, Rows
-    from headrace.state.tables import Tables
-    from headrace.steps.windows.looks import Ask, Looks
+from headrace.steps.windows.looks import Ask, Looks
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from headrace.aggregates.make import make_tally
-from headrace.aggregates.tally import NOTHING, DistinctTally, Moves
+from headrace.aggregates.tally import NOTHING, DistinctTally, Moves, Reading
 from headrace.changes.keys import Keys
 from headrace.plan.time import START_OF_TIME
 from headrace.plan.triggers import EveryField
@@ -23,18 +23,14 @@ from headrace.program.aggregates import Tally, parts_read, vectors_of
 from headrace.program.windows import WindowStage
 from headrace.state.parts import KeyArrays, grown
 from headrace.state.reservoir import Reservoir, RowRange, join
+from headrace.state.rows import Layout
+from headrace.state.tables import Tables
 from headrace.steps.windows.fields import FieldState, Positions
+from headrace.steps.windows.lifetimes import Lifetimes
 from headrace.steps.windows.looking import find_looks
 from headrace.steps.windows.looks import Ask, Looks, Reads
 from headrace.steps.windows.slices import Sliced, Slices
 from headrace.steps.windows.windows import Entering, Rings, moves_of
-
-if TYPE_CHECKING:
-    from headrace.aggregates.tally import Reading
-    from headrace.state.rows import Layout
-    from headrace.state.tables import Tables
-    from headrace.steps.windows.lifetimes import Lifetimes
-
 
 Asks = Sequence[Sequence[Ask]]  # per report
 

@@ -7,25 +7,21 @@ the open rows other numbers. When a life is over its number is forgotten with al
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from headrace.aggregates.tally import DistinctTally
+from headrace.aggregates.tally import DistinctTally, TallyState
 from headrace.changes.keys import Keys
 from headrace.kernels.windows.lives import starts
 from headrace.plan.time import START_OF_TIME
+from headrace.program.windows import WindowStage
 from headrace.state.parts import grown
-from headrace.steps.windows.looks import Looks
-
-if TYPE_CHECKING:
-    from headrace.aggregates.tally import TallyState
-    from headrace.program.windows import WindowStage
-    from headrace.state.reservoir import RowRange
-    from headrace.state.rows import Rows
-    from headrace.state.tables import Tables
-    from headrace.steps.windows.looks import Ask
-    from headrace.steps.windows.windows import Rings
+from headrace.state.reservoir import RowRange
+from headrace.state.rows import Rows
+from headrace.state.tables import Tables
+from headrace.steps.windows.looks import Ask, Looks
+from headrace.steps.windows.windows import Rings
 
 _SPREAD = (np.uint64(0x9FB21C651E98DF25), np.uint64(0xD6E8FEB86659FD93))
 

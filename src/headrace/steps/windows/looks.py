@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from headrace.aggregates.tally import CountTally, Moves
 from headrace.changes.keys import Keys
 from headrace.kernels.keys.sortable import SIGN
 from headrace.kernels.windows import reports
+from headrace.plan.triggers import EveryTime
 from headrace.plan.windows import RangeWindow
-
-if TYPE_CHECKING:
-    from headrace.aggregates.tally import CountTally, Moves
-    from headrace.plan.triggers import EveryTime
-    from headrace.state.reservoir import RowRange
+from headrace.state.reservoir import RowRange
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,14 @@ has passed u, and corrected when a late row changes it: what was said is read ag
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from headrace.aggregates.metrics import MetricColumn, metric_column, to_arrow
+from headrace.aggregates.tally import Reading
 from headrace.changes.algebra import diff
 from headrace.changes.changes import Changes
 from headrace.kernels.keys.sortable import sortable_words
@@ -20,17 +21,12 @@ from headrace.plan.arrow import arrow_type
 from headrace.plan.time import END_OF_TIME
 from headrace.plan.triggers import ONCE, EveryField, EveryInstant, EveryTime, OnClose
 from headrace.plan.windows import BOUNDS, LookedAt, RangeWindow, SpanWindow
+from headrace.program.windows import Report, WindowStage
+from headrace.state.open_rows import OpenRows
+from headrace.state.tables import Tables
+from headrace.steps.step import Results, Times
+from headrace.steps.windows.evaluate import Asks, Evaluator, Seen
 from headrace.steps.windows.looks import Ask, Looks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from headrace.aggregates.tally import Reading
-    from headrace.program.windows import Report, WindowStage
-    from headrace.state.open_rows import OpenRows
-    from headrace.state.tables import Tables
-    from headrace.steps.step import Results, Times
-    from headrace.steps.windows.evaluate import Asks, Evaluator, Seen
 
 
 @dataclass(slots=True)

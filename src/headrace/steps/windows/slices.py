@@ -7,31 +7,25 @@ two running totals. Everything that is summed is an integer, so the difference i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from headrace.aggregates.tally import NO_EVENTS, Columns, Moves, TallyState
+from headrace.aggregates.tally import NO_EVENTS, Columns, Moves, Reading, TallyState
 from headrace.kernels.codes import ABSENT, NULL
 from headrace.kernels.windows import slices as kernel
 from headrace.plan.aggregates import Laws, TallyKind
 from headrace.plan.time import START_OF_TIME
 from headrace.plan.triggers import EveryTime
 from headrace.plan.windows import RangeWindow
+from headrace.program.aggregates import Tally
+from headrace.program.windows import SharedSlices, WindowStage
 from headrace.state.codec import decode, encode
-from headrace.state.parts import grown
-from headrace.steps.windows.looks import Looks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from headrace.aggregates.tally import Reading
-    from headrace.program.aggregates import Tally
-    from headrace.program.windows import SharedSlices, WindowStage
-    from headrace.state.parts import PageStore
-    from headrace.state.reservoir import RowRange
-    from headrace.state.rows import Layout
-    from headrace.steps.windows.looks import Ask
+from headrace.state.parts import PageStore, grown
+from headrace.state.reservoir import RowRange
+from headrace.state.rows import Layout
+from headrace.steps.windows.looks import Ask, Looks
 
 
 class Sliced(TallyState):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,29 +13,22 @@ from headrace.aggregates.metrics import MetricColumn, metric_column, to_arrow
 from headrace.aggregates.tally import DistinctTally
 from headrace.changes.algebra import diff
 from headrace.plan.time import END_OF_TIME, START_OF_TIME
-from headrace.state.parts import HeadPart, KeyPart
+from headrace.program.outputs import Output
+from headrace.program.windows import WindowStage
+from headrace.state.open_rows import OpenRows
+from headrace.state.parts import HeadPart, KeyPart, PageStore, State
 from headrace.state.reservoir import Reservoir, RowRange
+from headrace.state.rows import Rows
+from headrace.state.share import Share
 from headrace.steps.reached import Reached, reached
 from headrace.steps.shown import carried, show, wanted
-from headrace.steps.step import Step
+from headrace.steps.step import Given, Results, Standing, Step, StepParts, Times, Turn
 from headrace.steps.windows.adopt import adopt_windows
 from headrace.steps.windows.deltas import lives_of
-from headrace.steps.windows.evaluate import Evaluator
+from headrace.steps.windows.evaluate import Asks, Evaluator, Seen
 from headrace.steps.windows.gather import gather_windows
 from headrace.steps.windows.reporting import Reporting
 from headrace.steps.windows.slices import load_cells, save_cells
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from headrace.program.outputs import Output
-    from headrace.program.windows import WindowStage
-    from headrace.state.open_rows import OpenRows
-    from headrace.state.parts import PageStore, State
-    from headrace.state.rows import Rows
-    from headrace.state.share import Share
-    from headrace.steps.step import Given, Results, Standing, StepParts, Times, Turn
-    from headrace.steps.windows.evaluate import Asks, Seen
 
 NOTHING = MetricColumn(np.empty(0, np.int64), np.empty(0, np.bool_))
 

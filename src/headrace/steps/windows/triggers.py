@@ -6,23 +6,19 @@ A fire is one look at one window, or at one partition of it: after a row, before
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headrace.aggregates.tally import CountTally, Moves
 from headrace.changes.keys import Keys
 from headrace.kernels.codes import NULL
 from headrace.kernels.windows import reports
 from headrace.plan.triggers import EveryField, EveryInstant, EveryRows, EveryTime
 from headrace.plan.windows import FieldWindow, RangeWindow, SpanWindow, UntilWindow
-from headrace.steps.windows.looks import Looks
-
-if TYPE_CHECKING:
-    from headrace.aggregates.tally import CountTally, Moves
-    from headrace.program.windows import Report, WindowStage
-    from headrace.state.reservoir import RowRange
-    from headrace.steps.windows.fields import Positions
-    from headrace.steps.windows.looks import Ask
+from headrace.program.windows import Report, WindowStage
+from headrace.state.reservoir import RowRange
+from headrace.steps.windows.fields import Positions
+from headrace.steps.windows.looks import Ask, Looks
 
 
 @dataclass(slots=True)
