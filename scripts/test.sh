@@ -1,7 +1,7 @@
 #!/bin/bash
 # test.sh [ARGUMENT..]: ruff, mypy and every test, so that both cores have work to the end: ruff and mypy beside the rest of the
-# set-up; tests without Spark, in two processes, in all the time that those on Spark leave. With arguments, pytest with these and
-# nothing beside it.
+# set-up; tests on Spark in two processes, those that share a session and those that start Spark themselves; tests without Spark, in
+# two more, in all the time that those on Spark leave. With arguments, pytest with these and nothing beside it.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 make=(make --no-print-directory)
@@ -14,20 +14,22 @@ fi
 logs=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$logs"' EXIT
 others=()
-beside() { # beside NAME COMMAND..: run it when there is nothing better to do
-    nice "${@:2}" >"$logs/$1" 2>&1 &
+beside() { # beside NAME COMMAND..: run it, and keep what it says for later
+    "${@:2}" >"$logs/$1" 2>&1 &
     others+=($!)
 }
-beside 1-checks "${make[@]}" lint
+beside 1-checks nice "${make[@]}" lint
 "${make[@]}" setup || exit 1
 printf 'tests on Spark; ruff, mypy and the other tests run beside them and are shown after them\n'
-beside 2-runtime "${pytest[@]}" -m "not spark" tests/runtime # about half of them
-beside 3-rest "${pytest[@]}" -m "not spark" --ignore tests/runtime
-"${pytest[@]}" -m spark
+properties=(tests/runtime tests/evolution) # about half of them
+beside 2-alone "${pytest[@]}" -m alone
+beside 3-properties nice "${pytest[@]}" -m "not spark" "${properties[@]}"
+beside 4-rest nice "${pytest[@]}" -m "not spark" "${properties[@]/#/--ignore=}"
+"${pytest[@]}" -m "spark and not alone"
 failed=$?
 for each in "${others[@]}"; do
     wait "$each" || failed=1
 done
-printf '\nruff, mypy, and tests without Spark\n'
+printf '\nruff and mypy, tests that start Spark themselves, and tests without it\n'
 cat "$logs"/*
 exit "$failed"

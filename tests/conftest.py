@@ -20,13 +20,16 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 
 ASKS_FOR_SPARK = re.compile(r"[(, ]spark[,):]|mark\.spark\b")  # as a fixture, or by its mark
+ASKS_TO_BE_ALONE = re.compile(r"mark\.alone\b")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """With `-m spark`, files that nowhere ask for it are not even read: some make hundreds of tests when they are."""
-    if config.getoption("markexpr") != "spark" or collection_path.suffix != ".py":
+    asks = {"spark": ASKS_FOR_SPARK, "spark and not alone": ASKS_FOR_SPARK, "alone": ASKS_TO_BE_ALONE}
+    wanted = asks.get(config.getoption("markexpr"))
+    if wanted is None or collection_path.suffix != ".py":
         return None
-    return None if ASKS_FOR_SPARK.search(collection_path.read_text(encoding="utf-8")) else True
+    return None if wanted.search(collection_path.read_text(encoding="utf-8")) else True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -25,7 +25,7 @@ import pytest
 
 import headrace
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.alone]
 
 PAGE = Path(__file__).parents[2] / "docs" / "cluster.md"
 HOME = Path(pyspark.__file__).parent

@@ -37,7 +37,7 @@ from headrace.testing.engine import Batch
 from headrace.testing.local import local_engine
 from quick import QUICK
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.alone]
 
 KILLS = int(os.environ.get("HEADRACE_KILLS", "20"))
 SEED = int(os.environ.get("HEADRACE_SEED", "0"))

@@ -8,7 +8,7 @@ import pytest
 from kill_points import arm, death
 from test_kill import PATIENCE_S, SCRIPT, Child, Feed, check_sinks, payments
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.alone]
 HALF = 5  # files
 
 

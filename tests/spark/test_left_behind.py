@@ -17,6 +17,7 @@ SELECT id, COUNT(*) AS n FROM s [RANGE 5 MINUTES] EMIT CHANGES;"""
 
 
 @pytest.mark.spark
+@pytest.mark.alone
 def test_nothing_is_left_behind(tmp_path):
     """Killed, its leftovers are the next run's to remove; ended by SIGTERM, nothing is left, and no process of it lives."""
     (tmp_path / "s.csv").write_text("id,at\n1,2026-03-02 12:00:40Z\n")

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
 
 PORT, SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
+# What PySpark asks for with nearly every column. For each answer the JVM would look through all jars for classes of the
+# shorter names, too.
+ASKED_FOR = ("org.apache.spark.sql.functions", "functions", "PythonUtils", "PythonSQLUtils", "py4j")
 
 
 def own_context(settings: dict[str, str], quiet: bool) -> SparkContext:
@@ -46,6 +49,8 @@ def _connect(jvm: Jvm) -> JavaGateway:
         for name in found:
             os.environ.pop(name, None)
     gateway.proc = jvm.process
+    for name in ASKED_FOR:
+        vars(gateway.jvm)[name] = getattr(gateway.jvm, name)  # found there, it is not asked for again
     return gateway
 
 
