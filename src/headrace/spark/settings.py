@@ -28,8 +28,7 @@ LOCAL = {
     "spark.sql.session.timeZone": "UTC",
     # ParallelGC: rows travel in arrays of megabytes, for which G1 marks the heap in the background, and a core is gone.
     # No PerfData: a file in the temporary directory that outlives a JVM which is killed.
-    # Room for Spark's classes and for a batch from the start: else the JVM collects everything seven times while it comes up.
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:-UsePerfData -Xss16m -XX:MetaspaceSize=256m -Xms1g "
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:-UsePerfData -Xss16m "
     "--add-modules=jdk.incubator.vector -Dlog4j2.level=error "
     # Rows pass through Arrow twice; Spark writes within bounds, so they need not be checked for every value.
     "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false",
