@@ -40,7 +40,7 @@ def run(
             "--buckets",
             min=1,
             metavar="N",
-            help="In how many parts to run stages with a key; a checkpoint has its own, and another number redistributes its state.",
+            help="In how many parts to run stages with a key; another number redistributes the state of a checkpoint.",
         ),
     ] = None,
     from_now: Annotated[
