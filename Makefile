@@ -3,12 +3,13 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 # Where this is set, each of the many processes of a run would compile our sources anew.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup demo test lint format bench clean distclean
+.PHONY: help setup kernels demo test lint format bench clean distclean
 
 VENV  := .venv
 BIN   := $(VENV)/bin
 STAMP := $(VENV)/.headrace-setup
 PACKAGES := $(VENV)/.headrace-packages
+KERNELS := $(VENV)/.headrace-kernels
 RUN   := scripts/with-java.sh
 
 help: ## Show this help
@@ -20,14 +21,20 @@ $(PACKAGES): pyproject.toml scripts/setup.sh scripts/ensure-java.sh scripts/lib.
 	@scripts/setup.sh $(VENV)
 	@touch $@
 
-$(STAMP): $(PACKAGES) scripts/prepare.sh
-	@scripts/prepare.sh $(VENV)
+$(KERNELS): $(PACKAGES) scripts/prepare.sh
+	@scripts/prepare.sh $(VENV) kernels
+	@touch $@
+
+$(STAMP): $(KERNELS)
+	@scripts/prepare.sh $(VENV) classes
 	@touch $@
 
 setup: $(STAMP) ## Virtual environment, packages and Java, where they are missing
 
 demo: $(STAMP) ## Catch a card fraud that hopping windows miss; leaves a picture in out/demo
 	@$(RUN) $(BIN)/headrace demo
+
+kernels: $(KERNELS)
 
 test: $(PACKAGES) ## All checks: ruff, mypy, and every test
 	scripts/test.sh $(ARGS)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # test.sh [ARGUMENT..]: ruff, mypy and every test, so that both cores have work to the end: ruff and mypy beside the rest of the
-# set-up; tests on Spark in two processes, those that share a session and those that start Spark themselves; tests without Spark, in
-# two more, in all the time that those on Spark leave. With arguments, pytest with these and nothing beside it.
+# set-up; tests without Spark, in two processes, as soon as they can, and in all the time that those on Spark leave; these in two
+# more, those that share a session and those that start Spark themselves. With arguments, pytest with these and nothing beside it.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 make=(make --no-print-directory)
@@ -19,12 +19,13 @@ beside() { # beside NAME COMMAND..: run it, and keep what it says for later
     others+=($!)
 }
 beside 1-checks nice "${make[@]}" lint
-"${make[@]}" setup || exit 1
-printf 'tests on Spark; ruff, mypy and the other tests run beside them and are shown after them\n'
-properties=(tests/runtime tests/evolution) # about half of them
-beside 2-alone "${pytest[@]}" -m alone
+"${make[@]}" kernels || exit 1
+properties=(tests/runtime tests/steps tests/evolution) # about half of them
 beside 3-properties nice "${pytest[@]}" -m "not spark" "${properties[@]}"
 beside 4-rest nice "${pytest[@]}" -m "not spark" "${properties[@]/#/--ignore=}"
+"${make[@]}" setup || exit 1
+printf 'tests on Spark; ruff, mypy and the other tests run beside them and are shown after them\n'
+beside 2-alone "${pytest[@]}" -m alone
 "${pytest[@]}" -m "spark and not alone"
 failed=$?
 for each in "${others[@]}"; do

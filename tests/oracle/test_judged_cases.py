@@ -19,7 +19,7 @@ BEYOND = {
     "windows/where_after_system": "the same",
     "cascades/split_then_merge": "ON .. INSERT and MERGE",
     "cascades/unique_then_merge": "UNIQUE BY and MERGE",
-    "sharing/over_different_keys": "OVER: tests/runtime/test_over.py asks DuckDB the same text",
+    "sharing/over_different_keys": "OVER: tests/steps/test_over.py asks DuckDB the same text",
     "windows/over": "the same",
     "windows/over_in_order": "the same",
     "sharing/two_streams": "late(s)",
