@@ -15,6 +15,7 @@ import select
 import signal
 import socket
 import sys
+import time
 import traceback
 from collections import OrderedDict
 from contextlib import suppress
@@ -30,6 +31,7 @@ from pyspark.worker_message import BroadcastInfo
 
 MOST_OWNERS = 10_000  # tasks that are remembered: partitions of queries, those of queries long gone included
 PEEK = 1 << 16
+CLEAN_S = 1.0
 DONE = b"d"
 BOUND = b"b"  # done, and Spark counts on this process for the next task on the connection
 
@@ -287,6 +289,7 @@ def _live(link: socket.socket, reuse: bool, fixed: bool) -> NoReturn:
         null = os.open(os.devnull, os.O_RDONLY)  # standard input is the daemon's
         os.dup2(null, 0)
         os.close(null)
+        cleaned = time.monotonic()
         with enable_faulthandler():
             while code == 0 and (given := socket.recv_fds(link, 1, 1))[1]:
                 with socket.socket(fileno=given[1][0]) as sock:
@@ -296,12 +299,25 @@ def _live(link: socket.socket, reuse: bool, fixed: bool) -> NoReturn:
                         _wait_for_end(sock)
                         break
                 link.sendall(BOUND if fixed or broadcasts else DONE)
-                gc.collect()
+                cleaned = _clean(cleaned)
     except BaseException:
         traceback.print_exc()
         code = 1
     sys.stderr.flush()
     os._exit(code)
+
+
+def _clean(before: float) -> float:
+    """Let garbage go after a task: of objects older than the task once in a while, `before` the last time; give that time back.
+
+    Spark's daemon looks at all objects after every task: where there are many, that is most of a short task.
+    """
+    now = time.monotonic()
+    if now - before < CLEAN_S:
+        gc.collect(1)
+        return before
+    gc.collect()
+    return now
 
 
 def _wait_for_end(sock: socket.socket) -> None:
