@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headrace.state.rows import Layout
 
 
-def make_tally(stage: Stage, spec: Tally, layout: Layout, tables: Any, parts: Collection[str]) -> TallyState:
+def make_tally(stage: Stage[Any], spec: Tally, layout: Layout, tables: Any, parts: Collection[str]) -> TallyState:
     """An empty one; `parts` are those that anybody reads of it."""
     vector = stage.vectors[spec.vector]
     match spec.kind:

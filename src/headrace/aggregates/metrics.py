@@ -30,7 +30,7 @@ class MetricColumn:
     def differs(self, other: MetricColumn) -> np.ndarray:
         """Where two columns are not the same to the bit."""
         same = (self.words == other.words).all(axis=1) if self.words.ndim > 1 else self.words == other.words
-        return (self.valid != other.valid) | (self.valid & ~same)
+        return np.asarray((self.valid != other.valid) | (self.valid & ~same))
 
     def take(self, index: np.ndarray) -> MetricColumn:
         return MetricColumn(self.words[index], self.valid[index])
@@ -75,7 +75,7 @@ def _within(words: np.ndarray, precision: int) -> np.ndarray:
     least_top, least_bottom = np.int64(negative >> 64), np.uint64(negative & (2**64 - 1))
     below = (high < top) | ((high == top) & (low <= bottom))
     above = (high > least_top) | ((high == least_top) & (low >= least_bottom))
-    return below & above
+    return np.asarray(below & above)
 
 
 def to_arrow(

@@ -48,7 +48,7 @@ class Lists:
     def __eq__(self, other: object) -> np.ndarray:  # type: ignore[override]
         """Which of them are the same, word for word."""
         assert isinstance(other, Lists)
-        same = self.sizes == other.sizes
+        same: np.ndarray = self.sizes == other.sizes
         here = np.flatnonzero(same)
         one, two = self[here], other[here]
         differs = np.concatenate(([0], np.cumsum(one.words != two.words)))

@@ -49,7 +49,7 @@ def consolidate(rows: np.ndarray, signs: np.ndarray) -> tuple[np.ndarray, np.nda
     backward = np.flatnonzero(signs)[::-1]
     begins = np.zeros(len(first), np.int64)  # with a sign that is not 0
     begins[number[backward]] = signs[backward]
-    return tuple(rows[np.sort(first[which])] for which in (net > 0, net < 0, (net == 0) & (begins <= 0)))  # type: ignore[return-value]
+    return tuple(rows[np.sort(first[which])] for which in (net > 0, net < 0, (net == 0) & (begins <= 0)))
 
 
 def as_values(rows: np.ndarray) -> np.ndarray:

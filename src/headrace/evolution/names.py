@@ -56,7 +56,7 @@ class Names:
     vectors: tuple[str, ...]
     values: tuple[str, ...]  # of vectors, however they lie in memory
 
-    def route(self, stage: Stage) -> str:
+    def route(self, stage: Stage[Any]) -> str:
         """What its rows are parted by."""
         return _route(stage, self.inputs)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +29,7 @@ _NARROW = 1 << 32
 
 
 def write_cells(
-    stage: Stage, inputs: pa.RecordBatch, times: tuple[int, ...], placed: Placed, behind: np.ndarray, buckets: int
+    stage: Stage[Any], inputs: pa.RecordBatch, times: tuple[int, ...], placed: Placed, behind: np.ndarray, buckets: int
 ) -> tuple[Shape, list[pa.Buffer | bytes]]:
     """One cell per bucket, empty where it gets no row. `times`: inputs that are the time itself."""
     order, ends = route(stage, inputs, placed, buckets)
@@ -63,7 +64,7 @@ def _narrow(distance: np.ndarray) -> tuple[np.ndarray, bool]:
     return (distance.astype(np.uint32), True) if fits else (distance, False)
 
 
-def read_cell(stage: Stage, shape: Shape, segments: Sequence[Segment], body: bytes, shift: int) -> Arrivals:
+def read_cell(stage: Stage[Any], shape: Shape, segments: Sequence[Segment], body: bytes, shift: int) -> Arrivals:
     """The rows of a cell; `shift` moves their segments behind those of other cells.
 
     At one time, rows of an earlier source of the stage come before those of a later one.
@@ -93,7 +94,7 @@ def read_cell(stage: Stage, shape: Shape, segments: Sequence[Segment], body: byt
 _KEY = [("sign", pa.int8()), ("ts", pa.int64()), ("high", pa.int64()), ("low", pa.int64()), ("sub", pa.binary())]
 
 
-def write_feed(stage: Stage, changes: Changes, buckets: int) -> list[pa.Buffer | bytes]:
+def write_feed(stage: Stage[Any], changes: Changes, buckets: int) -> list[pa.Buffer | bytes]:
     """Results of another stage on their way to this one, whose inputs are their columns: one cell per bucket."""
     none = np.zeros(len(changes), np.int64)
     order, ends = route(stage, changes.rows, Placed(changes.keys, none, none[:1], [(0, 0)], 0), buckets)
@@ -101,7 +102,7 @@ def write_feed(stage: Stage, changes: Changes, buckets: int) -> list[pa.Buffer |
     return _cut(pa.RecordBatch.from_arrays([*key, *changes.rows.columns], schema=_feed_schema(stage)), order, ends)
 
 
-def read_feed(stage: Stage, source: int, body: bytes, segment: int) -> Arrivals:
+def read_feed(stage: Stage[Any], source: int, body: bytes, segment: int) -> Arrivals:
     """The rows of such a cell; `segment` is that of all of them."""
     batch = pa.ipc.read_record_batch(pa.py_buffer(body), _feed_schema(stage))
     sign, *key = batch.columns[: len(_KEY)]
@@ -110,7 +111,7 @@ def read_feed(stage: Stage, source: int, body: bytes, segment: int) -> Arrivals:
     return Arrivals(keys, np.full(rows, segment, np.int32), np.zeros(rows, np.bool_), inputs, sign.to_numpy())
 
 
-def _feed_schema(stage: Stage) -> pa.Schema:
+def _feed_schema(stage: Stage[Any]) -> pa.Schema:
     return pa.schema([*_KEY, *((f"x{i}", arrow_type(spec.type)) for i, spec in enumerate(stage.inputs))])
 
 

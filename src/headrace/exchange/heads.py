@@ -42,13 +42,13 @@ class Shape:
     partitioned: bool  # whether the high half of a place is the partition
     times: tuple[int, ...]  # inputs that are the time itself, and do not travel
 
-    def schema(self, stage: Stage) -> pa.Schema:
+    def schema(self, stage: Stage[Any]) -> pa.Schema:
         fields = [("ts", pa.uint32() if self.short_ts else pa.int64()), ("low", pa.uint32() if self.short_low else pa.int64())]
         fields += [("segment", pa.int32())] if self.segments else []
         fields += [("behind", pa.uint8())] if self.behind else []
         return pa.schema([*fields, *((f"x{i}", arrow_type(stage.inputs[i].type)) for i in self.sent(stage))])
 
-    def sent(self, stage: Stage) -> list[int]:
+    def sent(self, stage: Stage[Any]) -> list[int]:
         return [i for i in range(len(stage.inputs)) if i not in self.times]
 
 

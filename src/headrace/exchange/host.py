@@ -102,7 +102,7 @@ class Cells:
 class Before:
     """What the buckets of the old script left, and how the scripts compare."""
 
-    stages: Sequence[Stage]
+    stages: Sequence[Stage[Any]]
     stores: Mapping[At, Any]
     comparison: Comparison
 
@@ -115,7 +115,7 @@ class Before:
         load(processor, store.head(), store)
         return processor
 
-    def share(self, giver: int, stage: Stage, bucket: int, chunk_rows: int) -> TaskProcessor | None:
+    def share(self, giver: int, stage: Stage[Any], bucket: int, chunk_rows: int) -> TaskProcessor | None:
         """What is of a bucket of a new stage: the old one of that number, or, if there are others now, its share of several."""
         was, now = self.comparison.buckets
         if self.stages[giver].buckets(was) == stage.buckets(now):
@@ -132,7 +132,7 @@ class Host:
     """
 
     def __init__(
-        self, stages: Sequence[Stage], memory: Memory, owner: Hashable, first: Mapping[At, Sequence[Cell]] | None = None,
+        self, stages: Sequence[Stage[Any]], memory: Memory, owner: Hashable, first: Mapping[At, Sequence[Cell]] | None = None,
         chunk_rows: int = CHUNK_ROWS, *, goes_on: bool = True,
     ) -> None:  # fmt: skip
         """`owner` tells the scripts of a process apart."""
@@ -217,7 +217,7 @@ def deliver(processor: TaskProcessor, cells: Sequence[Cell]) -> tuple[Header, Re
     return header, processor.process(header, arrivals)
 
 
-def gather(stage: Stage, cells: Sequence[Cell]) -> tuple[Header, Arrivals | None]:
+def gather(stage: Stage[Any], cells: Sequence[Cell]) -> tuple[Header, Arrivals | None]:
     """All that a batch has for a bucket: one header, one run of rows."""
     segments: list[Segment] = []
     parts: list[Arrivals] = []

@@ -6,6 +6,7 @@ A segment is a run of rows of one source partition whose order is known here; wh
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -60,11 +61,11 @@ def segments_of(rows: Placed, disorder: Disorder) -> tuple[list[Segment], np.nda
     return segments, behind
 
 
-def bucket_of(stage: Stage, inputs: pa.RecordBatch, rows: Placed, chosen: np.ndarray | None, buckets: int) -> np.ndarray:
+def bucket_of(stage: Stage[Any], inputs: pa.RecordBatch, rows: Placed, chosen: np.ndarray | None, buckets: int) -> np.ndarray:
     """The bucket of every row that was chosen: by its key, in one bucket, or anywhere."""
     if isinstance(stage.route, Anywhere):
         place = rows.keys.low ^ rows.keys.high
-        return ((place if chosen is None else place[chosen]) % buckets).astype(np.int64)
+        return np.asarray((place if chosen is None else place[chosen]) % buckets, np.int64)
     count = len(rows.keys) if chosen is None else len(chosen)
     if isinstance(stage.route, OneBucket):
         return np.zeros(count, np.int64)
@@ -73,7 +74,7 @@ def bucket_of(stage: Stage, inputs: pa.RecordBatch, rows: Placed, chosen: np.nda
     return (routes % np.uint32(buckets)).astype(np.int64)
 
 
-def route(stage: Stage, inputs: pa.RecordBatch, rows: Placed, buckets: int) -> tuple[np.ndarray | None, list[int]]:
+def route(stage: Stage[Any], inputs: pa.RecordBatch, rows: Placed, buckets: int) -> tuple[np.ndarray | None, list[int]]:
     """The rows that some query wants, by bucket and in arrival order, and where each bucket ends. None: all, as they are."""
     keep = _wanted(stage, inputs)
     chosen = None if keep is None else np.flatnonzero(keep)
@@ -84,7 +85,7 @@ def route(stage: Stage, inputs: pa.RecordBatch, rows: Placed, buckets: int) -> t
     return (order if chosen is None else chosen[order]), np.cumsum(np.bincount(bucket, minlength=buckets)).tolist()
 
 
-def _wanted(stage: Stage, inputs: pa.RecordBatch) -> np.ndarray | None:
+def _wanted(stage: Stage[Any], inputs: pa.RecordBatch) -> np.ndarray | None:
     """Rows for which all masks of one of the wanted sets hold; None for every row."""
     if not stage.keep:
         return None

@@ -5,6 +5,7 @@ Every bucket gets the same headers in the same batch, so every bucket computes t
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -142,7 +143,7 @@ class Clock:
         }
 
     @staticmethod
-    def load(disorder: Disorder, state: dict) -> Clock:
+    def load(disorder: Disorder, state: Mapping[str, Any]) -> Clock:
         clock = Clock(disorder, state["frontier"], ended=state["ended"], last=state["last"])
         for p, highest, promised, arrival, *place in state["partitions"]:
             clock.highest[p], clock.promised[p] = highest, promised
@@ -176,14 +177,14 @@ class Follower:
     def dump(self) -> dict[str, object]:
         return {"frontier": self.frontier, "final_before": self.final_before, "latest": self.latest, "last": self.last}
 
-    def load(self, state: dict[str, Any]) -> Follower:
+    def load(self, state: Mapping[str, Any]) -> Follower:
         return replace(self, **state)
 
 
 class Clocks:
     """The clocks of all sources of a stage. Together they are as far as the one that is furthest behind."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage[Any]) -> None:
         self.sources: list[Clock | Follower] = [_clock_of(i, source) for i, source in enumerate(stage.sources)]
         self._one = len(self.sources) == 1
 
@@ -242,7 +243,7 @@ class Clocks:
     def dump(self) -> list[dict[str, object]]:
         return [c.dump() for c in self.sources]
 
-    def load(self, state: list[dict]) -> None:
+    def load(self, state: Sequence[Mapping[str, Any]]) -> None:
         self.sources = [
             Clock.load(c.disorder, s) if isinstance(c, Clock) else c.load(s) for c, s in zip(self.sources, state, strict=True)
         ]

@@ -49,7 +49,7 @@ def gather(
     new = TaskProcessor(stage, store, ChunkCache(), owner, chunk_rows)
     first = next(iter(olds.values()))
     assert all(old.clock.dump() == first.clock.dump() for old in olds.values()), "every bucket has seen the same of its sources"
-    new.clock.load(first.clock.dump())  # type: ignore[arg-type]
+    new.clock.load(first.clock.dump())
     new.begun, new.since, new.fresh = dict(first.begun), first.since, first.fresh
     for old in olds.values():
         old.catch_up()  # they may stand at different places

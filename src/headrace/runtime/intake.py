@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +25,7 @@ def truth(column: pa.Array) -> np.ndarray:
     """A boolean column as an array; NULL is not true."""
     if column.null_count:
         column = pc.fill_null(column, False)
-    return column.to_numpy(zero_copy_only=False)
+    return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 def all_true(batch: pa.RecordBatch, masks: tuple[int, ...]) -> np.ndarray | None:
@@ -47,7 +47,7 @@ def routes_of(columns: list[pa.Array], rows: int) -> np.ndarray:
 class Intake:
     """Turns arriving rows into columns of the layout, numbering their keys."""
 
-    def __init__(self, stage: Stage, layout: Layout, tables: Tables) -> None:
+    def __init__(self, stage: Stage[Any], layout: Layout, tables: Tables) -> None:
         self.stage, self.layout, self.tables = stage, layout, tables
         self._noted = noted(stage)
 
@@ -115,4 +115,4 @@ def _doubles(column: pa.Array) -> np.ndarray:
     floats = column if pa.types.is_float64(column.type) else column.cast(pa.float64())
     if floats.null_count:
         floats = pc.fill_null(floats, 0.0)
-    return floats.to_numpy(zero_copy_only=False)
+    return np.asarray(floats.to_numpy(zero_copy_only=False))

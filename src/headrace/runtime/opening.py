@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -57,7 +57,7 @@ class Uniques(KeyArrays):
 class Opening:
     """Makes turns of batches. With UNIQUE BY it has all open rows, and turns have those that count."""
 
-    def __init__(self, stage: Stage, layout: Layout, tables: Tables) -> None:
+    def __init__(self, stage: Stage[Any], layout: Layout, tables: Tables) -> None:
         self.stage, self.tables, self.intake = stage, tables, Intake(stage, layout, tables)
         self._carried = list(carried(stage))
         self._names = [f"i{i}" for i in self._carried]

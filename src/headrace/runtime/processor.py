@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +42,7 @@ class TaskProcessor:
     """The stage of a plan in one bucket. Holds its state in memory; `headrace.runtime.save` writes and reads it."""
 
     def __init__(
-        self, stage: Stage, store: Store, cache: ChunkCache | None = None, owner: Hashable = 0, chunk_rows: int = CHUNK_ROWS
+        self, stage: Stage[Any], store: Store, cache: ChunkCache | None = None, owner: Hashable = 0, chunk_rows: int = CHUNK_ROWS
     ) -> None:
         self.stage, self.layout = stage, Layout.of(stage)
         self.clock, self.tables = Clocks(stage), Tables(stage, freed_tables(stage))

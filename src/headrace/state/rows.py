@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ class Layout:
     tables: int
 
     @staticmethod
-    def of(stage: Stage) -> Layout:
+    def of(stage: Stage[Any]) -> Layout:
         types: list[type] = [np.int32] * len(stage.tables)
         values: list[tuple[int, ...]] = []
         codes: list[int | None] = []

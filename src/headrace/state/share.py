@@ -35,7 +35,7 @@ class Share:
 
     def mine(self, columns: list[np.ndarray]) -> np.ndarray:
         """Which rows go along."""
-        return self.numbers[self.teller][columns[self.teller]] >= 0
+        return np.asarray(self.numbers[self.teller][columns[self.teller]] >= 0)
 
     def columns(self, columns: list[np.ndarray]) -> list[np.ndarray]:
         """Columns of rows that go along, with the numbers that their keys have now."""

@@ -199,7 +199,7 @@ class ValueTable(KeyTable):
 class Tables:
     """All numbered keys of a bucket, and which of them have changed since they were last saved."""
 
-    def __init__(self, stage: Stage, frees: frozenset[int]) -> None:
+    def __init__(self, stage: Stage[Any], frees: frozenset[int]) -> None:
         """Empty; numbers of the tables `frees` mean nothing once no row holds them."""
         self.specs, self._frees = stage.tables, frees
         self._tables: list[KeyTable] = [

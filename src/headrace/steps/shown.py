@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headrace.steps.step import Results
 
 
-def carried(stage: Stage) -> tuple[int, ...]:
+def carried(stage: Stage[Any]) -> tuple[int, ...]:
     """The inputs that some output shows as they came."""
     return tuple(sorted({i for o in stage.program.outputs for _, i in o.columns}))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
@@ -44,7 +44,7 @@ def given_cells(spark: SparkSession, cells: DataFrame, givers: Labels, takers: L
 
 
 def run_handover(
-    spark: SparkSession, lowered: Lowered, now: ScriptProgram, before: tuple[tuple[Stage, ...], Comparison], source: str,
+    spark: SparkSession, lowered: Lowered, now: ScriptProgram, before: tuple[tuple[Stage[Any], ...], Comparison], source: str,
     checkpoint: str, *, named: bool,
 ) -> None:  # fmt: skip
     """Batch 0 of the new generation, in a checkpoint of Spark's that is new: every bucket keeps what it is handed."""

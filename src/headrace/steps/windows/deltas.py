@@ -89,7 +89,7 @@ class Deltas(Lifetimes):
         """A life is over when its key has another."""
         n = self.tables[self.index].count
         key = self.key[:n]
-        return (self.seen[:n] > START_OF_TIME) & (key >= 0) & (self.current[key] != np.arange(n))
+        return np.asarray((self.seen[:n] > START_OF_TIME) & (key >= 0) & (self.current[key] != np.arange(n)))
 
     def silent(self, frontier: int) -> np.ndarray:
         """Keys are kept: their windows do not end by time."""

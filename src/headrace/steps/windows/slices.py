@@ -196,7 +196,7 @@ class Slices:
         since = np.maximum(ends, min(self.trigger.first_at(ask.start), int(ends[-1]) + longest))
         looks = np.maximum((np.minimum(until, ask.stop) - since + every - 1) // every, 0)
         before = np.repeat(np.cumsum(looks) - looks, looks)
-        return np.repeat(since, looks) + every * (np.arange(len(before)) - before)
+        return np.asarray(np.repeat(since, looks) + every * (np.arange(len(before)) - before))
 
     def _nothing(self, reads: int) -> Moves:
         none, stand = np.empty(0, np.int64), np.zeros(reads, np.int64)

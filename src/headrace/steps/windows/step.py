@@ -262,7 +262,7 @@ def _differences(
     """Places in `rows.old` to take back, and in `rows.new` to say. What was `removed` has changed if it came back."""
 
     def differs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        changed = removed[rows.old[a]]
+        changed: np.ndarray = removed[rows.old[a]]
         for one, other in zip(was, now, strict=True):
             changed |= one.take(a).differs(other.take(b))
         return changed
