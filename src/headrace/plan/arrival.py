@@ -21,10 +21,8 @@ def by_arrival(node: Node) -> Node:
             return replace(node, input=by_arrival(node.input))
         case Merge(inputs=inputs):
             return Merge(tuple(map(by_arrival, inputs)))
-    raise QueryError(
-        "system time is that of rows as they come from a source, and these are results of a window",
-        hint="use SYSTEM in the inner query, or measure in the time of the results",
-    )
+    hint = "use SYSTEM in the inner query, or measure in the time of the results"
+    raise QueryError("system time is that of rows as they come from a source, and these are results of a window", hint=hint)
 
 
 def _arriving(stream: Stream) -> Stream:
@@ -36,10 +34,8 @@ def _arriving(stream: Stream) -> Stream:
 def application_time(stream: Stream) -> Expr:
     """The time that rows of a stream say they have, in microseconds, as an expression of them."""
     if stream.timestamp is None:
-        raise QueryError(
-            f"stream {stream.name!r} has no time but that of arrival",
-            hint="say TIMESTAMP BY, or measure both size and slide with SYSTEM",
-        )
+        hint = "say TIMESTAMP BY, or measure both size and slide with SYSTEM"
+        raise QueryError(f"stream {stream.name!r} has no time but that of arrival", hint=hint)
     kind = stream.timestamp.type_in(stream.schema)
     name = stream.timestamp.as_column
     kind = stream.schema.field(name).type if name is not None and stream.schema.has(name) else kind

@@ -113,10 +113,8 @@ class Merge:
         first = self.inputs[0].schema
         for other in self.inputs[1:]:
             if not _alike(other.schema, first):
-                raise QueryError(
-                    f"streams that are merged have the same columns; one has {first}, another {other.schema}",
-                    hint="bring them into one form with SELECT first",
-                )
+                message = f"streams that are merged have the same columns; one has {first}, another {other.schema}"
+                raise QueryError(message, hint="bring them into one form with SELECT first")
         object.__setattr__(self, "schema", first)
 
     def __str__(self) -> str:
@@ -178,10 +176,8 @@ class WindowReport:
         """Names must exist, types must fit, and no two columns share a name."""
         columns = self.input.schema
         if (self.on_change or self.beside) and not (self.window.edges and isinstance(self.trigger, EveryTime)):
-            raise QueryError(
-                "only a window of time that is looked at by the clock can be compared with what it was at the last look",
-                hint="every other look comes with rows, and so with a change: leave the setting out",
-            )
+            message = "only a window of time that is looked at by the clock can be compared with what it was at the last look"
+            raise QueryError(message, hint="every other look comes with rows, and so with a change: leave the setting out")
         for expr in (*(e for _, e in self.keys), *policy_exprs(self), *((self.where,) if self.where else ())):
             expr.check(columns)
         keys = tuple(Field(name, _type(expr, columns)) for name, expr in self.keys)

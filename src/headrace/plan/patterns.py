@@ -194,22 +194,17 @@ class Pattern:
         forbidding = [p.name for p in own if p.negated]
         repeated = [p.name for p in own if p.repeated]
         if len(forbidding) > 1:
-            raise QueryError(
-                f"{condition} compares two events that must not be there, {' and '.join(forbidding)}",
-                hint="compare each of them with an event of the result",
-            )
+            hint = "compare each of them with an event of the result"
+            raise QueryError(f"{condition} compares two events that must not be there, {' and '.join(forbidding)}", hint=hint)
         if len(repeated) > 1 or (repeated and forbidding):
-            raise QueryError(
-                f"{condition} compares events of a repeated place with others that are not one event of the result",
-                hint="compare them with the event of a single place",
-            )
+            message = f"{condition} compares events of a repeated place with others that are not one event of the result"
+            raise QueryError(message, hint="compare them with the event of a single place")
 
     def _group(self, name: str, call: Aggregate) -> Field:
         place = next((p for p in self.places if p.name == name and p.repeated), None)
         if place is None:
-            raise QueryError(
-                f"{call.function.name} is for a repeated place, and {name!r} is none", hint=f"write {name}'s type with +"
-            )
+            hint = f"write {name}'s type with +"
+            raise QueryError(f"{call.function.name} is for a repeated place, and {name!r} is none", hint=hint)
         return call.column(place.input.schema)
 
     def __str__(self) -> str:
@@ -350,12 +345,8 @@ def check_spill(repeated: bool) -> None:
 def check_neighbours(one: Place, other: Place) -> None:
     """Refuse two places beside each other of which nothing tells where the one ends."""
     if one.repeated and other.repeated:
-        raise QueryError(
-            f"nothing tells where the events of {one.name!r} end and those of {other.name!r} begin",
-            hint="put a single event between two repeated ones",
-        )
+        hint = "put a single event between two repeated ones"
+        raise QueryError(f"nothing tells where the events of {one.name!r} end and those of {other.name!r} begin", hint=hint)
     if (one.negated and other.repeated) or (one.repeated and other.negated):
-        raise QueryError(
-            f"a negated event stands beside the repeated {(one if one.repeated else other).name!r}",
-            hint="put a single event between them",
-        )
+        hint = "put a single event between them"
+        raise QueryError(f"a negated event stands beside the repeated {(one if one.repeated else other).name!r}", hint=hint)

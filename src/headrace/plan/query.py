@@ -87,10 +87,8 @@ class Query:
                     "to CREATE STREAM",
                 )
             if stream.delay is Bound.UNBOUNDED and not self.emit.early:
-                raise QueryError(
-                    f"EMIT {self.emit.value} over {stream.name!r} would never emit: its DELAY is UNBOUNDED",
-                    hint="give a DELAY, or use EMIT CHANGES",
-                )
+                message = f"EMIT {self.emit.value} over {stream.name!r} would never emit: its DELAY is UNBOUNDED"
+                raise QueryError(message, hint="give a DELAY, or use EMIT CHANGES")
 
 
 def has_window(node: Node) -> bool:
@@ -104,16 +102,12 @@ def _check_slack(node: Node, emit: Emit) -> None:
         node = node.input
     made = any(map(has_window, children(node))) or any(s.unique is not None for s in base_streams(node))
     if emit is not Emit.FINAL_IN_ORDER or not isinstance(node, Pattern) or made:
-        raise QueryError(
-            "USING KSLACK is for the results of a pattern over streams that no other step has made, in order",
-            hint="EVENT SEQ(..) .. EMIT FINAL IN ORDER USING KSLACK",
-        )
+        message = "USING KSLACK is for the results of a pattern over streams that no other step has made, in order"
+        raise QueryError(message, hint="EVENT SEQ(..) .. EMIT FINAL IN ORDER USING KSLACK")
     for stream in base_streams(node):
         if stream.delay is None:
-            raise QueryError(
-                f"USING KSLACK holds rows for the longest DELAY of the streams, and {stream.name!r} has none",
-                hint="add DELAY to CREATE STREAM, or leave USING KSLACK out",
-            )
+            message = f"USING KSLACK holds rows for the longest DELAY of the streams, and {stream.name!r} has none"
+            raise QueryError(message, hint="add DELAY to CREATE STREAM, or leave USING KSLACK out")
 
 
 def refuse_tables(node: Node) -> None:

@@ -176,11 +176,8 @@ class Typing:
         if operand.written is None:
             raise TypeMismatch(self._apart(text, met), node, self._cast_hint(text, met))
         if not readable(operand.written, base_type(kind)):
-            raise TypeMismatch(
-                f"{self.said(text)} cannot be read as {article(base_type(kind))}, and {self.said(met)} is {article(wanted)}",
-                text,
-                _example(kind),
-            )
+            message = f"{self.said(text)} cannot be read as {article(base_type(kind))}, and {self.said(met)} is {article(wanted)}"
+            raise TypeMismatch(message, text, _example(kind))
         if family(kind) is Family.TIME and is_moving(operand.written):
             raise self._moving(text)
 

@@ -180,33 +180,25 @@ def _vanished(found: re.Match[str], text: str, places: Places) -> HeadraceError:
     path = _plain(found["path"])
     if places.name(path) == "the checkpoint":
         return _damaged(found, text, places)
-    return SourceError(
-        f"the file {path} is gone: it was there when the run looked, and not when it was read",
-        hint=f"leave files where they are until they are read; put it back and {RESUME}",
-    )
+    hint = f"leave files where they are until they are read; put it back and {RESUME}"
+    return SourceError(f"the file {path} is gone: it was there when the run looked, and not when it was read", hint=hint)
 
 
 def _unreadable(found: re.Match[str], text: str, places: Places) -> HeadraceError:
     path = _path_near(found, text) or _path_near(re.search(READING, text) or found, text)
     what = "compressed" if "GZIP" in found[0] or "ZLIB" in found[0] else "parquet"
-    return SourceError(
-        f"{path or 'a file'} is no {what} file that can be read: it is damaged, or was not whole yet",
-        hint="write files elsewhere and move them into place when they are whole; mend or remove this one, and start again",
-    )
+    hint = "write files elsewhere and move them into place when they are whole; mend or remove this one, and start again"
+    return SourceError(f"{path or 'a file'} is no {what} file that can be read: it is damaged, or was not whole yet", hint=hint)
 
 
 def _in_use(found: re.Match[str], text: str, places: Places) -> HeadraceError:
-    return StateError(
-        f"another run uses the checkpoint {places.checkpoint or ''}".rstrip(),
-        hint="stop that run, or name another directory with --checkpoint",
-    )
+    hint = "stop that run, or name another directory with --checkpoint"
+    return StateError(f"another run uses the checkpoint {places.checkpoint or ''}".rstrip(), hint=hint)
 
 
 def _damaged(found: re.Match[str], text: str, places: Places) -> HeadraceError:
-    return StateError(
-        f"the checkpoint {places.checkpoint or ''} is damaged: {_last_cause(text)}".replace("  ", " "),
-        hint="bring back a copy of the whole directory, or name a new one with --checkpoint and read the input from its start",
-    )
+    hint = "bring back a copy of the whole directory, or name a new one with --checkpoint and read the input from its start"
+    return StateError(f"the checkpoint {places.checkpoint or ''} is damaged: {_last_cause(text)}".replace("  ", " "), hint=hint)
 
 
 def _checksum(found: re.Match[str], text: str, places: Places) -> HeadraceError:

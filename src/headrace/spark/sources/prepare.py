@@ -130,9 +130,8 @@ def _micros(stream: Stream, clause: str, expr: Expr, value: Column, types: Catal
         return F.unix_micros(value.cast("timestamp"))
     if kind in ("TINYINT", "SMALLINT", "INT", "BIGINT"):
         return F.try_multiply(value.cast("bigint"), F.lit(stream.timestamp_unit).cast("bigint"))
-    raise QueryError(
-        f"{clause} {expr} is a {kind}", where=f"stream {stream.name!r}", hint="give a TIMESTAMP, a DATE or an integer"
-    )
+    hint = "give a TIMESTAMP, a DATE or an integer"
+    raise QueryError(f"{clause} {expr} is a {kind}", where=f"stream {stream.name!r}", hint=hint)
 
 
 def _no_time(given: Column, expr: Expr, stream: Stream) -> Reason:

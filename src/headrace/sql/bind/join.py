@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -13,20 +13,15 @@ from headrace.plan.joins import KEY_HINT, Join, JoinKind, common_type
 from headrace.plan.nodes import Filter, Node, Project, in_arrival_order
 from headrace.plan.query import is_table
 from headrace.plan.windows import RangeWindow, UnboundedWindow, Window
+from headrace.sql.bind.catalog import Catalog
 from headrace.sql.bind.meeting import TIMES, meeting
 from headrace.sql.bind.policy import event_window
 from headrace.sql.bind.scope import Scope, place
-from headrace.sql.parse.syntax import Select
+from headrace.sql.errors import Span, Text
+from headrace.sql.parse.syntax import From, Joined, Scalar, Select, Star
 from headrace.sql.parse.windows import RangeSpec, RowsSpec, SizeSpec, UnboundedSpec
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from headrace.sql.bind.catalog import Catalog
-    from headrace.sql.errors import Span, Text
-    from headrace.sql.parse.syntax import From, Joined, Scalar, Star
-
-    Pair = tuple[Expr, Expr]
+Pair = tuple[Expr, Expr]
 
 KINDS = {"CROSS": JoinKind.INNER, "INNER": JoinKind.INNER, "LEFT": JoinKind.LEFT, "RIGHT": JoinKind.RIGHT, "FULL": JoinKind.FULL}
 WINDOW_HINT = "for example [RANGE 5 MINUTES], [ROWS 1 PARTITIONED BY key], [UNBOUNDED] or [NOW]"
@@ -94,11 +89,8 @@ def bind_join(
     nodes = [_side(side, catalog, read) for side in (source.left, source.right)]
     names = [side.qualifier for side in (source.left, source.right)]
     if names[0] is not None and names[1] is not None and names[0].lower() == names[1].lower():
-        raise text.error(
-            f"both streams are called {names[0]!r} here",
-            source.right.span,
-            hint=f"name them: {names[0]} .. AS x JOIN {names[1]} .. AS y",
-        )
+        hint = f"name them: {names[0]} .. AS x JOIN {names[1]} .. AS y"
+        raise text.error(f"both streams are called {names[0]!r} here", source.right.span, hint=hint)
     meets = meeting((source.left, source.right), nodes, text, outer=any(kind.preserved))
     if meets is not None:
         nodes = list(meets.nodes)

@@ -199,10 +199,8 @@ def _sized(
     # A look that rows let happen always comes with a change; one of the clock may not.
     changes = settings.report is Policy.CHANGE and isinstance(trigger, EveryTime)
     if changes and not isinstance(window, RangeWindow):
-        raise QueryError(
-            "only a window of time can be told on content change, and this one is measured otherwise",
-            hint="give SIZE a time, or WITH (report = 'every slide')",
-        )
+        hint = "give SIZE a time, or WITH (report = 'every slide')"
+        raise QueryError("only a window of time can be told on content change, and this one is measured otherwise", hint=hint)
     return Looking(ordered, window, trigger, by, on_change=changes)
 
 

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from headrace.errors import unknown
 from headrace.plan.aggregates import NAMES
 from headrace.plan.expr import Expr
+from headrace.plan.schema import Schema
 from headrace.plan.typecheck import TypeMismatch, Typing
 from headrace.plan.types import base_type
-from headrace.sql.errors import Span
+from headrace.sql.errors import Span, Text
+from headrace.sql.parse.syntax import Scalar, Star
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from headrace.plan.schema import Schema
-    from headrace.sql.errors import Text
-    from headrace.sql.parse.syntax import Scalar, Star
-
-    Swap = Callable[[exp.Expr], exp.Expr | None]
+Swap = Callable[[exp.Expr], exp.Expr | None]
 
 NESTED = ("STRUCT", "MAP", "VARIANT", "UNKNOWN")
 NOT_CONDITIONS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ",
@@ -104,9 +99,8 @@ class Scope:
             raise self._unknown(first, where, qualified=bool(rest))
         found = self.schema.field(name)
         if rest and base_type(found.type) not in NESTED:
-            raise self.text.error(
-                f"{name!r} is neither a stream that is read here nor a column with fields", place(first, where), hint=self._hint()
-            )
+            message = f"{name!r} is neither a stream that is read here nor a column with fields"
+            raise self.text.error(message, place(first, where), hint=self._hint())
         tree = placed(Expr.column(found.name).tree, known_extent(self.text, node))
         for part in rest:
             tree = exp.Dot(this=tree if isinstance(tree, exp.Dot) else exp.paren(tree), expression=part.copy())

@@ -86,9 +86,8 @@ class PatternScope(Scope):
         found = self.places[at]
         if found.negated:
             single = ", ".join(p.name for p in self.places if not (p.negated or p.repeated))
-            raise self.text.error(
-                f"{found.name!r} must not be there, so a result has no columns of it", where, hint=f"a result has one: {single}"
-            )
+            message = f"{found.name!r} must not be there, so a result has no columns of it"
+            raise self.text.error(message, where, hint=f"a result has one: {single}")
         if found.repeated:
             name = found.name
             hint = f"write FIRST({name}.{column}), LAST({name}.{column}), COUNT({name}), or another aggregate of them"

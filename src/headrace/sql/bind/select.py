@@ -97,9 +97,8 @@ def _named(relation: FromStream, catalog: Catalog) -> Node:
         return node
     if not isinstance(node, Scan):
         hint = f"write {relation.side}({base_stream(node).name})"
-        raise catalog.text.error(
-            f"{relation.name.text!r} is derived: it has no {relation.side} rows of its own", relation.name.span, hint=hint
-        )
+        message = f"{relation.name.text!r} is derived: it has no {relation.side} rows of its own"
+        raise catalog.text.error(message, relation.name.span, hint=hint)
     return Late(node.stream) if relation.side == "late" else Rejected(node.stream)
 
 

@@ -92,9 +92,8 @@ class Reader:
     def _check_before(self, places: list[int], at: int | None, node: exp.Expr, where: Span) -> None:
         if at is not None and places[0] > at:
             own, other = self.parts[at].symbol.name.text, self.parts[places[0]].symbol.name.text
-            raise self.text.error(
-                f"{other} comes after {own}, and is not known yet", place(node, where), hint=f"compare them in DEFINE {other}"
-            )
+            hint = f"compare them in DEFINE {other}"
+            raise self.text.error(f"{other} comes after {own}, and is not known yet", place(node, where), hint=hint)
 
     # --- functions
 
@@ -119,9 +118,8 @@ class Reader:
                 raise self.text.error(message, place(node, where), hint="put it into the DEFINE of the next symbol")
             return node.copy()  # as a whole: what stands in it is about the rows of the symbol
         if of.place is None or len(columns) != 1 or counted is not columns[0]:
-            raise self.text.error(
-                f"{name} is for a symbol with +, and {symbol} has none", place(node, where), hint="use its columns one by one"
-            )
+            hint = "use its columns one by one"
+            raise self.text.error(f"{name} is for a symbol with +, and {symbol} has none", place(node, where), hint=hint)
         found = at if at is not None and at in places and of.place == -1 else places[of.place]
         return self._of(found, columns[0], self._split(columns[0])[1], where)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
@@ -17,10 +17,7 @@ from headrace.sql.parse.durations import whole_number
 from headrace.sql.parse.syntax import Scalar
 from headrace.sql.parse.tokens import CLOSING, DIALECT, MAX_DEPTH, OPENING, Cursor, is_name, span, words
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    Stop = Callable[[Cursor], bool]
+Stop = Callable[[Cursor], bool]
 
 # Words after which an operand must follow, so that what follows is a name even if it reads like a clause.
 OPERATORS = {"AND", "OR", "NOT", "IN", "IS", "LIKE", "ILIKE", "RLIKE", "REGEXP", "BETWEEN", "ESCAPE", "DISTINCT", "INTERVAL",
@@ -141,11 +138,8 @@ def _check_functions(text: Text, tokens: Sequence[Token]) -> None:
             continue
         called = after is not None and after.token_type is TokenType.L_PAREN
         if (called or token.token_type is not TokenType.VAR) and name in functions.CHANGING:
-            raise text.error(
-                f"{name} is not a function of the row, so a correction could not repeat what it takes back",
-                span(token),
-                hint="use columns of the row; the time of an event is its TIMESTAMP BY",
-            )
+            message = f"{name} is not a function of the row, so a correction could not repeat what it takes back"
+            raise text.error(message, span(token), hint="use columns of the row; the time of an event is its TIMESTAMP BY")
         if called and token.token_type is TokenType.VAR:
             _check_call(text, token, name)
 

@@ -50,11 +50,8 @@ def _check_order(scope: Scope, node: exp.Window, where: Span, order: Expr | None
         bound = scope.bind(Scalar(inner, place(inner, where)), "ORDER BY")
         descending = isinstance(part, exp.Ordered) and part.args.get("desc")
         if descending or len(parts) > 1 or bound != order:
-            raise scope.text.error(
-                "a window is always in the order of time",
-                place(inner, where),
-                hint="leave ORDER BY out, or order by the TIMESTAMP BY",
-            )
+            hint = "leave ORDER BY out, or order by the TIMESTAMP BY"
+            raise scope.text.error("a window is always in the order of time", place(inner, where), hint=hint)
 
 
 def _window(scope: Scope, node: exp.Window, spec: exp.WindowSpec, keys: tuple[Expr, ...], where: Span, ordered: bool) -> Window:

@@ -157,9 +157,8 @@ def _no_symbol(cursor: Cursor) -> Exception:
     if cursor.at("PERMUTE"):
         return cursor.error("a pattern has one order: PERMUTE is not there", hint="write a query for each order")
     if cursor.at("{ -"):
-        return cursor.error(
-            "all rows of a match are matched for a reason: {- -} is not there", hint="MEASURES says what is shown"
-        )
+        hint = "MEASURES says what is shown"
+        return cursor.error("all rows of a match are matched for a reason: {- -} is not there", hint=hint)
     if cursor.at("("):
         return cursor.error("symbols are not grouped", hint="write them one after the other: A B+ C")
     if cursor.at("^", "$"):

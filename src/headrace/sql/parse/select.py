@@ -46,9 +46,8 @@ def select(cursor: Cursor, *, prefix: IntoClause | None = None, nested: bool = F
     start = cursor.index
     cursor.expect("SELECT")
     if cursor.at("DISTINCT"):
-        raise cursor.error(
-            "SELECT DISTINCT is not there yet", hint="UNIQUE BY .. WITHIN .. in CREATE STREAM drops rows that come twice"
-        )
+        hint = "UNIQUE BY .. WITHIN .. in CREATE STREAM drops rows that come twice"
+        raise cursor.error("SELECT DISTINCT is not there yet", hint=hint)
     relation = _relation_to_stream(cursor)
     columns = items(cursor, CLAUSES)
     cursor.expect("FROM", what="',' or FROM" if not cursor.at(*CLAUSES) else "FROM")

@@ -55,9 +55,8 @@ def target(cursor: Cursor) -> Sink:
         return TableSink(dotted(cursor, "the name of a table"))
     name = cursor.name("the name of a stream, FILE('path'), TABLE name or CONSOLE")
     if cursor.at("(") and not cursor.at("( SELECT", "( MERGE", "( EVENT", "( ("):  # what fills it may stand in brackets
-        raise cursor.error(
-            f"{name.text}(..) is no place to write to", hint="there are a name, FILE('path'), TABLE name and CONSOLE"
-        )
+        hint = "there are a name, FILE('path'), TABLE name and CONSOLE"
+        raise cursor.error(f"{name.text}(..) is no place to write to", hint=hint)
     return StreamSink(name.text)
 
 
@@ -99,9 +98,8 @@ def ends(cursor: Cursor, prefix: IntoClause | None, *, nested: bool) -> tuple[Em
     target = prefix
     while cursor.at("EMIT", "INTO"):
         if nested:
-            raise cursor.error(
-                "EMIT and INTO belong to the query that has a sink", hint="put them at the end of the outer SELECT"
-            )
+            hint = "put them at the end of the outer SELECT"
+            raise cursor.error("EMIT and INTO belong to the query that has a sink", hint=hint)
         if cursor.at("EMIT"):
             if emits is not None:
                 raise cursor.error("EMIT is there twice")

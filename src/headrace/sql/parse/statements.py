@@ -50,7 +50,6 @@ def _statement(cursor: Cursor) -> Statement:
             return statement
     for word in NOT_YET:
         if cursor.at(word):
-            raise cursor.error(
-                f"{word} is not there yet", hint="there are CREATE, SELECT, EVENT, INSERT INTO, MERGE and ON .. INSERT INTO"
-            )
+            hint = "there are CREATE, SELECT, EVENT, INSERT INTO, MERGE and ON .. INSERT INTO"
+            raise cursor.error(f"{word} is not there yet", hint=hint)
     raise cursor.expected(f"a statement: {one_of(STATEMENTS)}", near=(*STATEMENTS, *NOT_YET))

@@ -81,9 +81,8 @@ def check_brackets(text: Text, tokens: Sequence[Token]) -> None:
                 )
             stack.pop()
     if stack:
-        raise text.error(
-            f"{stack[-1].text!r} is not closed", span(stack[-1]), hint=f"a {OPENING[stack[-1].token_type]!r} is missing"
-        )
+        hint = f"a {OPENING[stack[-1].token_type]!r} is missing"
+        raise text.error(f"{stack[-1].text!r} is not closed", span(stack[-1]), hint=hint)
 
 
 def _unclosed(text: Text) -> SqlError:
