@@ -23,8 +23,8 @@ def alternatives(words: Iterable[str]) -> str:
     >>> alternatives(("a", "b", "c"))
     'a, b or c'
     """
-    *most, last = words
-    return f"{', '.join(most)} or {last}"
+    *most, last = dict.fromkeys(words)
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 WRITTEN = f"{alternatives(ENDINGS)}, text also with {alternatives(COMPRESSIONS)} behind it"

@@ -16,7 +16,7 @@ from headrace.plan.windows import RangeWindow, UnboundedWindow, Window
 from headrace.sql.bind.catalog import Catalog
 from headrace.sql.bind.meeting import TIMES, meeting
 from headrace.sql.bind.policy import event_window
-from headrace.sql.bind.scope import Scope, place
+from headrace.sql.bind.scope import Scope, place, renamed
 from headrace.sql.errors import Span, Text
 from headrace.sql.parse.syntax import From, Joined, Scalar, Select, Star
 from headrace.sql.parse.windows import RangeSpec, RowsSpec, SizeSpec, UnboundedSpec
@@ -51,7 +51,7 @@ class JoinScope(Scope):
                     if found is None:
                         names = [spelt for spelt, _ in side.columns.values()]
                         raise self.text.error(unknown("column", parts[1].name, names), place(parts[1], where))
-                    return [_renamed(parts[1], found[1]), *parts[2:]]
+                    return [renamed(parts[1], found[1]), *parts[2:]]
         name = parts[0].name.lower()
         if len(parts) == 1 and name in self.aliases:
             return parts
@@ -60,7 +60,7 @@ class JoinScope(Scope):
             qualified = " or ".join(f"{s.qualifier}.{parts[0].name}" for s in holders if s.qualifier)
             hint = f"write {qualified}" if qualified else "give the streams names with AS"
             raise self.text.error(f"both streams have a column {parts[0].name!r}", place(parts[0], where), hint=hint)
-        return [_renamed(parts[0], holders[0].columns[name][1]), *parts[1:]] if holders else parts
+        return [renamed(parts[0], holders[0].columns[name][1]), *parts[1:]] if holders else parts
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -73,12 +73,6 @@ class JoinScope(Scope):
         wanted = None if star.qualifier is None else star.qualifier.text.lower()
         sides = [s for s in self.sides if wanted is None or (s.qualifier or "").lower() == wanted]
         return [(spelt, Expr.column(name)) for s in sides for spelt, name in s.columns.values()]
-
-
-def _renamed(part: exp.Identifier, name: str) -> exp.Identifier:
-    found = exp.to_identifier(name)
-    found.meta.update(part.meta)
-    return found
 
 
 def bind_join(

@@ -23,8 +23,8 @@ from headrace.sql.bind.exclusive import exclude
 from headrace.sql.bind.pattern import Drawn, place_of
 from headrace.sql.bind.scope import Scope, extent
 from headrace.sql.bind.symbols import Reader
-from headrace.sql.errors import Span, Text
-from headrace.sql.parse.syntax import From, Item, Recognize, Scalar, Symbol
+from headrace.sql.errors import Text
+from headrace.sql.parse.syntax import From, Item, Recognize, Scalar, Star, Symbol
 
 
 @dataclass(frozen=True)
@@ -233,17 +233,12 @@ def _key_item(key: Scalar, place: Place, scope: Scope) -> Item:
     return Item(Scalar(key.tree.transform(own), key.span), None, name)
 
 
-def _measure(item: object, reader: Reader, text: Text) -> Item:
+def _measure(item: Item | Star, reader: Reader, text: Text) -> Item:
     if not isinstance(item, Item):
-        raise text.error("MEASURES are expressions with names", _span(item), hint="for example A.id AS first_id")
+        raise text.error("MEASURES are expressions with names", item.span, hint="for example A.id AS first_id")
     if item.alias is None and not isinstance(item.value.tree, exp.Column):
         raise text.error("a measure has a name", item.value.span, hint="write AS and a name behind it")
     return Item(Scalar(reader.measure(item.value), item.value.span), item.alias, item.name)
-
-
-def _span(star: object) -> Span:
-    span: Span = star.span  # type: ignore[attr-defined]
-    return span
 
 
 def _define(given: Recognize, parts: list[Part], reader: Reader, drawn: Drawn, text: Text, *, strict: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from sqlglot import exp
 
@@ -27,6 +28,7 @@ NOT_CONDITIONS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DE
 class Scope:
     """The columns that an expression may use, and what may stand before their dot."""
 
+    what: ClassVar[str] = "stream"  # what may stand there is called
     text: Text
     schema: Schema
     qualifiers: tuple[str, ...] = ()
@@ -118,12 +120,13 @@ class Scope:
     def check_star(self, star: Star) -> None:
         """What stands before the star is read here."""
         if star.qualifier and star.qualifier.text.lower() not in map(str.lower, self.qualifiers):
-            raise self.text.error(unknown("stream", star.qualifier.text, self.qualifiers), star.qualifier.span)
+            raise self.text.error(unknown(self.what, star.qualifier.text, self.qualifiers), star.qualifier.span)
 
     def _unknown(self, part: exp.Expr, where: Span, *, qualified: bool) -> Exception:
         name = part.name
         if qualified:
-            return self.text.error(unknown("stream or column", name, (*self.qualifiers, *self.names)), place(part, where))
+            message = unknown(f"{self.what} or column", name, (*self.qualifiers, *self.names))
+            return self.text.error(message, place(part, where))
         hint = None
         if name.lower() in self.later:
             hint = f"{name} is a name of the SELECT, which this clause comes before: repeat the expression"
@@ -136,6 +139,13 @@ class Scope:
 
     def _hint(self) -> str:
         return f"streams read here: {', '.join(self.qualifiers) or 'none'}"
+
+
+def renamed(part: exp.Identifier, name: str) -> exp.Identifier:
+    """Another name at the same place."""
+    found = exp.to_identifier(name)
+    found.meta.update(part.meta)
+    return found
 
 
 def place(node: exp.Expr, default: Span) -> Span:

@@ -11,8 +11,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from headrace.errors import unknown
 from headrace.plan.aggregates import FUNCTIONS, NAMES
+from headrace.plan.sinks import alternatives
 from headrace.sql.bind import functions
-from headrace.sql.errors import Span, SqlError, Text, did_you_mean, one_of
+from headrace.sql.errors import Span, SqlError, Text, did_you_mean
 from headrace.sql.parse.durations import whole_number
 from headrace.sql.parse.syntax import Scalar
 from headrace.sql.parse.tokens import CLOSING, DIALECT, MAX_DEPTH, OPENING, Cursor, is_name, span, words
@@ -122,7 +123,7 @@ def _parse_error(text: Text, tokens: Sequence[Token], error: ParseError, stops: 
     if said.startswith("Required keyword"):
         return text.error(f"something is missing after {found!r}", span(at))
     if "Unexpected token" in said:
-        choices = one_of(["an operator", *stops]) if stops else "an operator or the end"
+        choices = alternatives(["an operator", *stops]) if stops else "an operator or the end"
         return text.error(f"expected {choices}, found {found!r}{did_you_mean(found, stops)}", span(at))
     if said.startswith(("Expected", "Expecting")):
         wanted = said.split(" ", 1)[1]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from headrace.errors import unknown
 from headrace.plan.patterns import Selection, Spill, check_spill
-from headrace.sql.errors import one_of
+from headrace.plan.sinks import alternatives
 from headrace.sql.parse.durations import duration, whole_number
 from headrace.sql.parse.expressions import scalar
 from headrace.sql.parse.items import items
@@ -96,7 +96,7 @@ def _alias(cursor: Cursor) -> Name | None:
 
 def _no_within(cursor: Cursor, bare: bool, no_where: bool) -> Exception:
     before = [*(SELECTIONS if bare else ()), *(("WHERE",) if no_where else ()), "WITHIN"]
-    return cursor.expected(one_of(before), near=before, hint=WITHIN_HINT)
+    return cursor.expected(alternatives(before), near=before, hint=WITHIN_HINT)
 
 
 def _returned(cursor: Cursor) -> tuple[Item | Star, ...]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from headrace.plan.query import ConsoleSink, Emit, FileSink, Sink, StreamSink, TableSink, Using
 from headrace.plan.sinks import FORMATS, alternatives
-from headrace.sql.errors import one_of
 from headrace.sql.parse.syntax import EmitClause, IntoClause
 from headrace.sql.parse.tokens import Cursor
 
@@ -89,7 +88,7 @@ def finish(cursor: Cursor, clauses: Sequence[str], still: Sequence[str], *, nest
     misplaced = next((c for c in clauses if cursor.at(c)), None)
     if misplaced:
         raise cursor.error(f"{misplaced} is out of order", hint=f"the order is {first}{', '.join(clauses)}")
-    raise cursor.expected(one_of([*still, end]), near=still)
+    raise cursor.expected(alternatives([*still, end]), near=still)
 
 
 def ends(cursor: Cursor, prefix: IntoClause | None, *, nested: bool) -> tuple[EmitClause | None, IntoClause | None]:
