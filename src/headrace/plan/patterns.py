@@ -128,12 +128,8 @@ class Pattern:
                 place.where.check(place.input.schema)
         for condition in self.where:
             self._check_condition(condition.check(self.scope))
-        shown = tuple(
-            Field(columns[i][f.name], f.type)
-            for i, p in enumerate(self.places)
-            if not (p.negated or p.repeated)
-            for f in p.input.schema.fields
-        )
+        single = [(own, p) for own, p in zip(columns, self.places, strict=True) if not (p.negated or p.repeated)]
+        shown = tuple(Field(own[f.name], f.type) for own, p in single for f in p.input.schema.fields)
         object.__setattr__(self, "schema", Schema(shown + tuple(self._group(*g) for g in self.groups)))
 
     @property
@@ -239,13 +235,9 @@ def place_columns(places: Several[Place]) -> tuple[dict[str, str], ...]:
 
 
 def pattern(
-    places: Several[Place],
-    conditions: Several[Expr],
-    within: int,
-    selection: Selection = Selection.ANY,
-    groups: tuple[tuple[str, Aggregate], ...] = (),
-    spill: Spill | None = None,
-) -> Pattern:
+    places: Several[Place], conditions: Several[Expr], within: int, selection: Selection = Selection.ANY,
+    groups: tuple[tuple[str, Aggregate], ...] = (), spill: Spill | None = None,
+) -> Pattern:  # fmt: skip
     """A sequence from conditions over `scope`, in any form: those on one event go to its place, equalities are closed."""
     bare = Pattern(tuple(places), within, (), selection, groups, spill)
     between: list[Expr] = []

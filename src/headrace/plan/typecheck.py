@@ -110,10 +110,8 @@ class Typing:
             case exp.Nullif():
                 self._compare(node, node.this, node.expression)
                 return self._of(node.this)
-            case exp.DPipe():
-                return Operand(self._joined([node.this, node.expression], node))
-            case exp.Concat():
-                return Operand(self._joined(node.expressions, node))
+            case exp.DPipe() | exp.Concat():
+                return Operand(self._joined(list(node.iter_expressions()), node))
             case exp.Nvl2():
                 return Operand(self._together(node, [node.args["true"], node.args["false"]]))
             case exp.TsOrDsToDate():

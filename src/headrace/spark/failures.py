@@ -160,20 +160,15 @@ def _denied(found: re.Match[str], text: str, places: Places) -> HeadraceError:
 
 def _read_only(found: re.Match[str], text: str, places: Places) -> HeadraceError:
     path = _path_near(found, text)
-    return SystemFailure(
-        f"{places.name(path)} {path} is on a file system that cannot be written to"
-        if path
-        else "a file system cannot be written to",
-        hint="name another place for results (INTO FILE) or state (--checkpoint)",
-    )
+    what = f"{places.name(path)} {path} is on a file system that" if path else "a file system"
+    hint = "name another place for results (INTO FILE) or state (--checkpoint)"
+    return SystemFailure(f"{what} cannot be written to", hint=hint)
 
 
 def _not_a_folder(found: re.Match[str], text: str, places: Places) -> HeadraceError:
     path = _path_near(found, text)
-    return SystemFailure(
-        f"{places.name(path) if path else 'a place'} {path or ''} needs a directory where there is a file".replace("  ", " "),
-        hint="remove that file, or name another place",
-    )
+    place = f"{places.name(path)} {path}" if path else "a place"
+    return SystemFailure(f"{place} needs a directory where there is a file", hint="remove that file, or name another place")
 
 
 def _vanished(found: re.Match[str], text: str, places: Places) -> HeadraceError:

@@ -71,12 +71,13 @@ def judge(target: Target, facts: Checkpoint, *, overwrite: bool, storage: Storag
         raise OutputError(_foreign(target, foreign), hint=f"{OTHER_PLACE}, or move it away: Headrace removes only what it wrote")
     if sign is None and facts.adopts:
         return []
-    busy = holder_of(storage_of(sign["path"]), sign["path"]) if sign is not None and _reachable(sign["path"]) else None
+    owner = sign["path"] if sign is not None else ""
+    busy = holder_of(storage_of(owner), owner) if "://" not in owner and os.path.isdir(owner) else None
     if busy is not None:
         hint = f"stop it, or {OTHER_PLACE}"
         raise OutputError(f"process {busy.get('pid')} on {busy.get('host')} is writing into {target.path!r}", hint=hint)
     if there and not overwrite:
-        whose = f", of the checkpoint {sign['path']!r}" if sign is not None and _lasting(sign["path"]) else ""
+        whose = f", of the checkpoint {owner!r}" if sign is not None and _lasting(owner) else ""
         hint = f"run with --overwrite to replace it (in Python: overwrite=True), or {OTHER_PLACE}"
         raise OutputError(f"{target.path!r} holds the output of another run{whose}", hint=hint)
     return [target.path, home(target)] if target.single else [join(target.path, name) for name in storage.names(target.path)]
@@ -115,10 +116,6 @@ def _foreign(target: Target, names: list[str]) -> str:
         return f"{target.path!r} is there, and Headrace did not write it"
     some = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return f"{target.path!r} holds what Headrace did not write: {some}"
-
-
-def _reachable(path: str) -> bool:
-    return "://" not in path and os.path.isdir(path)
 
 
 def _lasting(path: str) -> bool:
