@@ -15,20 +15,16 @@ SUFFIX = "__by_arrival"
 def by_arrival(node: Node) -> Node:
     """The same rows in system time. They come from base streams: what a window has made comes when it is known, not at a time."""
     match node:
+        case Scan(stream=stream) if stream.timestamp is None:
+            return node
         case Scan(stream=stream):
-            return Scan(_arriving(stream))
+            return Scan(replace(stream, name=stream.name + SUFFIX, timestamp=None, delay=0, ahead=None, reads=stream.name))
         case Filter() | Project():
             return replace(node, input=by_arrival(node.input))
         case Merge(inputs=inputs):
             return Merge(tuple(map(by_arrival, inputs)))
     hint = "use SYSTEM in the inner query, or measure in the time of the results"
     raise QueryError("system time is that of rows as they come from a source, and these are results of a window", hint=hint)
-
-
-def _arriving(stream: Stream) -> Stream:
-    if stream.timestamp is None:
-        return stream
-    return replace(stream, name=stream.name + SUFFIX, timestamp=None, delay=0, ahead=None, reads=stream.name)
 
 
 def application_time(stream: Stream) -> Expr:

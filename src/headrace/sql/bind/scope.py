@@ -102,7 +102,8 @@ class Scope:
         found = self.schema.field(name)
         if rest and base_type(found.type) not in NESTED:
             message = f"{name!r} is neither a stream that is read here nor a column with fields"
-            raise self.text.error(message, place(first, where), hint=self._hint())
+            hint = f"streams read here: {', '.join(self.qualifiers) or 'none'}"
+            raise self.text.error(message, place(first, where), hint=hint)
         tree = placed(Expr.column(found.name).tree, known_extent(self.text, node))
         for part in rest:
             tree = exp.Dot(this=tree if isinstance(tree, exp.Dot) else exp.paren(tree), expression=part.copy())
@@ -136,9 +137,6 @@ class Scope:
     def names(self) -> tuple[str, ...]:
         """The columns, as a user calls them."""
         return self.schema.names
-
-    def _hint(self) -> str:
-        return f"streams read here: {', '.join(self.qualifiers) or 'none'}"
 
 
 def renamed(part: exp.Identifier, name: str) -> exp.Identifier:

@@ -137,8 +137,9 @@ def _select_plain(select: Select, node: Node, scope: Scope) -> Node:
     """No window: rows one by one."""
     text = scope.text
     for value in [i.value for i in select.items if isinstance(i, Item)] + [v for v in [select.having] if v]:
-        if has_aggregate(value):
-            raise text.error("an aggregate over an endless stream needs a window", _call_place(scope, value), hint=WINDOW_HINT)
+        if call := next(filter(aggregate_name, value.tree.walk()), None):
+            where = place(call, value.span)
+            raise text.error("an aggregate over an endless stream needs a window", where, hint=WINDOW_HINT)
     if select.group_by:
         raise text.error("GROUP BY needs a window and an aggregate", select.group_by[0].span, hint=WINDOW_HINT)
     if select.having:
@@ -219,8 +220,3 @@ def _key(select: Select, key: Scalar, scope: Scope) -> Expr:
             if isinstance(item, Item) and item.alias and item.alias.text.lower() == column.name.lower():
                 return scope.bind(item.value, "GROUP BY")
     return scope.bind(key, "GROUP BY")
-
-
-def _call_place(scope: Scope, value: Scalar) -> Span:
-    found = next(n for n in value.tree.walk() if aggregate_name(n))
-    return place(found, value.span)

@@ -12,7 +12,7 @@ from headrace.sql.bind.scope import aggregate_name, place
 
 if TYPE_CHECKING:
     from headrace.sql.bind.recognize import Part
-    from headrace.sql.errors import Span, SqlError, Text
+    from headrace.sql.errors import Span, Text
     from headrace.sql.parse.syntax import Scalar
 
 NAVIGATION = ("PREV", "NEXT", "CLASSIFIER", "MATCH_NUMBER")
@@ -105,7 +105,8 @@ class Reader:
         if of.stars and isinstance(counted, exp.Column) and len(counted.parts) == 1 and self._places(counted.name):
             symbols = {counted.name}
         if len(symbols) != 1 or None in symbols:
-            raise self._unclear(name, place(node, where))
+            hint = "for example COUNT(B.*), SUM(B.x), LAST(B.x)"
+            raise self.text.error(f"{name} does not say of which symbol", place(node, where), hint=hint)
         symbol = str(next(iter(symbols)))
         places = self._places(symbol)
         if not places:
@@ -128,9 +129,6 @@ class Reader:
         if name is None or isinstance(self._call(node.this, name, at, where), exp.Column):
             raise self.text.error("FILTER belongs to an aggregate of a symbol with +", place(node, where))
         return node.copy()
-
-    def _unclear(self, name: str, where: Span) -> SqlError:
-        return self.text.error(f"{name} does not say of which symbol", where, hint="for example COUNT(B.*), SUM(B.x), LAST(B.x)")
 
     def _previous(self, node: exp.Anonymous, at: int | None, where: Span) -> exp.Expr:
         """PREV(x) of a row is x of the row before it."""

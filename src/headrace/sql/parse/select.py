@@ -40,7 +40,7 @@ def select(cursor: Cursor, *, prefix: syntax.IntoClause | None = None, nested: b
     relation = _relation_to_stream(cursor)
     columns = items(cursor, CLAUSES)
     cursor.expect("FROM", what="',' or FROM" if not cursor.at(*CLAUSES) else "FROM")
-    source = _from(cursor)
+    source = joined(cursor, _one, CLAUSES)
     where = scalar(cursor, "a condition", CLAUSES[1:]) if cursor.accept("WHERE") else None
     group_by, group_window = _group_by(cursor)
     having = scalar(cursor, "a condition", CLAUSES[3:]) if cursor.accept("HAVING") else None
@@ -81,11 +81,6 @@ def _setting(cursor: Cursor) -> syntax.Setting:
     key = cursor.name("a setting: profile, model, report, origin or order")
     cursor.expect("=")
     return syntax.Setting(key, cursor.string("its value in quotes"))
-
-
-def _from(cursor: Cursor) -> syntax.From | syntax.Joined:
-    start = cursor.index
-    return joined(cursor, start, _one(cursor), _one, CLAUSES)
 
 
 def _one(cursor: Cursor) -> syntax.From:
