@@ -15,31 +15,23 @@ SUFFIX = "__by_arrival"
 def by_arrival(node: Node) -> Node:
     """The same rows in system time. They come from base streams: what a window has made comes when it is known, not at a time."""
     match node:
+        case Scan(stream=stream) if stream.timestamp is None:
+            return node
         case Scan(stream=stream):
-            return Scan(_arriving(stream))
+            return Scan(replace(stream, name=stream.name + SUFFIX, timestamp=None, delay=0, ahead=None, reads=stream.name))
         case Filter() | Project():
             return replace(node, input=by_arrival(node.input))
         case Merge(inputs=inputs):
             return Merge(tuple(map(by_arrival, inputs)))
-    raise QueryError(
-        "system time is that of rows as they come from a source, and these are results of a window",
-        hint="use SYSTEM in the inner query, or measure in the time of the results",
-    )
-
-
-def _arriving(stream: Stream) -> Stream:
-    if stream.timestamp is None:
-        return stream
-    return replace(stream, name=stream.name + SUFFIX, timestamp=None, delay=0, ahead=None, reads=stream.name)
+    hint = "use SYSTEM in the inner query, or measure in the time of the results"
+    raise QueryError("system time is that of rows as they come from a source, and these are results of a window", hint=hint)
 
 
 def application_time(stream: Stream) -> Expr:
     """The time that rows of a stream say they have, in microseconds, as an expression of them."""
     if stream.timestamp is None:
-        raise QueryError(
-            f"stream {stream.name!r} has no time but that of arrival",
-            hint="say TIMESTAMP BY, or measure both size and slide with SYSTEM",
-        )
+        hint = "say TIMESTAMP BY, or measure both size and slide with SYSTEM"
+        raise QueryError(f"stream {stream.name!r} has no time but that of arrival", hint=hint)
     kind = stream.timestamp.type_in(stream.schema)
     name = stream.timestamp.as_column
     kind = stream.schema.field(name).type if name is not None and stream.schema.has(name) else kind

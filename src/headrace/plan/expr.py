@@ -139,13 +139,9 @@ def conjuncts(tree: exp.Expr) -> list[exp.Expr]:
 
 @lru_cache(maxsize=4096)
 def all_of(predicates: tuple[Expr, ...]) -> Expr | None:
-    if not predicates:
-        return None
-    return Expr.of(exp.and_(*(p.tree for p in predicates)))
+    return Expr.of(exp.and_(*(p.tree for p in predicates))) if predicates else None
 
 
 @lru_cache(maxsize=4096)
 def any_of(predicates: tuple[Expr, ...]) -> Expr | None:
-    if not predicates:
-        return None
-    return Expr.of(exp.or_(*(p.tree for p in predicates)))
+    return Expr.of(exp.or_(*(p.tree for p in predicates))) if predicates else None

@@ -98,9 +98,8 @@ class Join:
         if own != set(window.partition_by):
             keys = ", ".join(sorted(map(str, own)))
             hint = f"PARTITIONED BY {keys} goes with this ON" if own else "add an equality of the two streams to ON"
-            raise QueryError(
-                f"{window} of a join is partitioned by what the streams are joined on, and by nothing else", hint=hint
-            )
+            message = f"{window} of a join is partitioned by what the streams are joined on, and by nothing else"
+            raise QueryError(message, hint=hint)
         for pair, keys_ in zip(self.on, self.keys, strict=True):
             if keys_[side] != pair[side] and base_type(keys_[side].type_in(node.schema)) == "DOUBLE":
                 raise QueryError(f"{window} cannot tell its partitions apart once {pair[side]} is a DOUBLE", hint=KEY_HINT)
@@ -149,10 +148,8 @@ def check_bounded(node: Join, left: tuple[Stream, ...], right: tuple[Stream, ...
                     "to CREATE STREAM",
                 )
             if stream.keep is not None and not window.edges:
-                raise QueryError(
-                    f"KEEP of stream {stream.name!r} does not end what {window} of a join holds",
-                    hint="give it [RANGE ..], or leave KEEP out",
-                )
+                hint = "give it [RANGE ..], or leave KEEP out"
+                raise QueryError(f"KEEP of stream {stream.name!r} does not end what {window} of a join holds", hint=hint)
 
 
 def join_bound(node: Join, slack: str, all_rows: bool) -> str:

@@ -113,10 +113,8 @@ class Merge:
         first = self.inputs[0].schema
         for other in self.inputs[1:]:
             if not _alike(other.schema, first):
-                raise QueryError(
-                    f"streams that are merged have the same columns; one has {first}, another {other.schema}",
-                    hint="bring them into one form with SELECT first",
-                )
+                message = f"streams that are merged have the same columns; one has {first}, another {other.schema}"
+                raise QueryError(message, hint="bring them into one form with SELECT first")
         object.__setattr__(self, "schema", first)
 
     def __str__(self) -> str:
@@ -178,10 +176,8 @@ class WindowReport:
         """Names must exist, types must fit, and no two columns share a name."""
         columns = self.input.schema
         if (self.on_change or self.beside) and not (self.window.edges and isinstance(self.trigger, EveryTime)):
-            raise QueryError(
-                "only a window of time that is looked at by the clock can be compared with what it was at the last look",
-                hint="every other look comes with rows, and so with a change: leave the setting out",
-            )
+            message = "only a window of time that is looked at by the clock can be compared with what it was at the last look"
+            raise QueryError(message, hint="every other look comes with rows, and so with a change: leave the setting out")
         for expr in (*(e for _, e in self.keys), *policy_exprs(self), *((self.where,) if self.where else ())):
             expr.check(columns)
         keys = tuple(Field(name, _type(expr, columns)) for name, expr in self.keys)
@@ -209,9 +205,8 @@ Node = Scan | Late | Rejected | Filter | Project | Merge | STATEFUL
 
 def _alike(one: Schema, other: Schema) -> bool:
     """Whether rows fit together, column by column; a type that only Spark knows is settled there."""
-    pairs = list(zip(one.fields, other.fields, strict=False))
-    unknown = UNKNOWN_TYPE
-    return len(one.fields) == len(other.fields) and all(a.type == b.type or unknown in (a.type, b.type) for a, b in pairs)
+    pairs = [(a.type, b.type) for a, b in zip(one.fields, other.fields, strict=False)]
+    return len(one.fields) == len(other.fields) and all(a == b or UNKNOWN_TYPE in (a, b) for a, b in pairs)
 
 
 def _type(expr: Expr, columns: Schema) -> str:
@@ -318,6 +313,8 @@ def _slack(streams: tuple[Stream, ...]) -> str:
 
 def state_bound(node: Node) -> str:
     """In words: how much state a node keeps."""
+    streams = base_streams(node)
+    endless = any(s.delay is Bound.UNBOUNDED for s in streams)
     match node:
         case Scan() | Late() | Rejected():
             return "none"
@@ -325,19 +322,15 @@ def state_bound(node: Node) -> str:
             return state_bound(node.input)
         case Merge(inputs=inputs):
             return state_bound(inputs[0])
+        case Pattern() if endless:
+            return "all rows of the streams, because DELAY is UNBOUNDED"
         case Pattern(within=within):
-            streams = base_streams(node)
-            if any(s.delay is Bound.UNBOUNDED for s in streams):
-                return "all rows of the streams, because DELAY is UNBOUNDED"
-            return (
-                f"rows of ({format_duration(within)} + {_slack(streams)}) at the rate of the streams, and the results that wait"
-            )
+            reach = f"{format_duration(within)} + {_slack(streams)}"
+            return f"rows of ({reach}) at the rate of the streams, and the results that wait"
         case Join():
-            streams = base_streams(node)
-            return join_bound(node, _slack(streams), any(s.delay is Bound.UNBOUNDED for s in streams))
+            return join_bound(node, _slack(streams), endless)
+        case WindowAggregate() | WindowReport() if endless:
+            return "all rows of the stream, because DELAY is UNBOUNDED"
         case WindowAggregate() | WindowReport():
-            streams = base_streams(node)
-            if any(s.delay is Bound.UNBOUNDED for s in streams):
-                return "all rows of the stream, because DELAY is UNBOUNDED"
             keep = streams[0].keep
             return node.window.bound(_slack(streams), f", until silent for {format_duration(keep)}" if keep else "")

@@ -128,12 +128,8 @@ class Pattern:
                 place.where.check(place.input.schema)
         for condition in self.where:
             self._check_condition(condition.check(self.scope))
-        shown = tuple(
-            Field(columns[i][f.name], f.type)
-            for i, p in enumerate(self.places)
-            if not (p.negated or p.repeated)
-            for f in p.input.schema.fields
-        )
+        single = [(own, p) for own, p in zip(columns, self.places, strict=True) if not (p.negated or p.repeated)]
+        shown = tuple(Field(own[f.name], f.type) for own, p in single for f in p.input.schema.fields)
         object.__setattr__(self, "schema", Schema(shown + tuple(self._group(*g) for g in self.groups)))
 
     @property
@@ -194,22 +190,17 @@ class Pattern:
         forbidding = [p.name for p in own if p.negated]
         repeated = [p.name for p in own if p.repeated]
         if len(forbidding) > 1:
-            raise QueryError(
-                f"{condition} compares two events that must not be there, {' and '.join(forbidding)}",
-                hint="compare each of them with an event of the result",
-            )
+            hint = "compare each of them with an event of the result"
+            raise QueryError(f"{condition} compares two events that must not be there, {' and '.join(forbidding)}", hint=hint)
         if len(repeated) > 1 or (repeated and forbidding):
-            raise QueryError(
-                f"{condition} compares events of a repeated place with others that are not one event of the result",
-                hint="compare them with the event of a single place",
-            )
+            message = f"{condition} compares events of a repeated place with others that are not one event of the result"
+            raise QueryError(message, hint="compare them with the event of a single place")
 
     def _group(self, name: str, call: Aggregate) -> Field:
         place = next((p for p in self.places if p.name == name and p.repeated), None)
         if place is None:
-            raise QueryError(
-                f"{call.function.name} is for a repeated place, and {name!r} is none", hint=f"write {name}'s type with +"
-            )
+            hint = f"write {name}'s type with +"
+            raise QueryError(f"{call.function.name} is for a repeated place, and {name!r} is none", hint=hint)
         return call.column(place.input.schema)
 
     def __str__(self) -> str:
@@ -244,13 +235,9 @@ def place_columns(places: Several[Place]) -> tuple[dict[str, str], ...]:
 
 
 def pattern(
-    places: Several[Place],
-    conditions: Several[Expr],
-    within: int,
-    selection: Selection = Selection.ANY,
-    groups: tuple[tuple[str, Aggregate], ...] = (),
-    spill: Spill | None = None,
-) -> Pattern:
+    places: Several[Place], conditions: Several[Expr], within: int, selection: Selection = Selection.ANY,
+    groups: tuple[tuple[str, Aggregate], ...] = (), spill: Spill | None = None,
+) -> Pattern:  # fmt: skip
     """A sequence from conditions over `scope`, in any form: those on one event go to its place, equalities are closed."""
     bare = Pattern(tuple(places), within, (), selection, groups, spill)
     between: list[Expr] = []
@@ -350,12 +337,8 @@ def check_spill(repeated: bool) -> None:
 def check_neighbours(one: Place, other: Place) -> None:
     """Refuse two places beside each other of which nothing tells where the one ends."""
     if one.repeated and other.repeated:
-        raise QueryError(
-            f"nothing tells where the events of {one.name!r} end and those of {other.name!r} begin",
-            hint="put a single event between two repeated ones",
-        )
+        hint = "put a single event between two repeated ones"
+        raise QueryError(f"nothing tells where the events of {one.name!r} end and those of {other.name!r} begin", hint=hint)
     if (one.negated and other.repeated) or (one.repeated and other.negated):
-        raise QueryError(
-            f"a negated event stands beside the repeated {(one if one.repeated else other).name!r}",
-            hint="put a single event between them",
-        )
+        hint = "put a single event between them"
+        raise QueryError(f"a negated event stands beside the repeated {(one if one.repeated else other).name!r}", hint=hint)

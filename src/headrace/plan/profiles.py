@@ -51,6 +51,7 @@ class Ability(Enum):
     OURS = "such windows, which no other engine has"
 
 
+MODELS = [model.value for model in Model]
 EVERYTHING = frozenset(Ability)
 A = Ability
 # The CQL of the thesis: what its engines share. Oracle CEP and StreamBase also measure windows on a field.
@@ -143,8 +144,10 @@ def changed(settings: Settings, key: str, value: str, micros: int | None = None)
     match key.lower():
         case "profile":
             return profile(value).settings
+        case "model" if value.lower() in MODELS:
+            return replace(settings, model=Model(value.lower()))
         case "model":
-            return replace(settings, model=_one_of(Model, value, "model"))
+            raise QueryError(unknown("model", value, MODELS))
         case "report":
             return replace(settings, report=_policy(value))
         case "origin" if micros is not None:
@@ -156,18 +159,9 @@ def changed(settings: Settings, key: str, value: str, micros: int | None = None)
     raise QueryError(unknown("setting", key, ("profile", "model", "report", "origin", "order")))
 
 
-def _one_of(kind: type[Model], value: str, what: str) -> Model:
-    for one in kind:
-        if one.value == value.lower():
-            return one
-    raise QueryError(unknown(what, value, [one.value for one in kind]))
-
-
 def _policy(value: str) -> Policy:
     short = {"every": Policy.EVERY, "change": Policy.CHANGE, "close": Policy.CLOSE, "nonempty": Policy.FILLED}
-    for one in Policy:
-        if value.lower() in (one.value, one.value.replace("-", "")):
-            return one
-    if value.lower() in short:
-        return short[value.lower()]
-    raise QueryError(unknown("report policy", value, [*short, *(p.value for p in Policy)]))
+    known = short | {p.value: p for p in Policy} | {p.value.replace("-", ""): p for p in Policy}
+    if value.lower() not in known:
+        raise QueryError(unknown("report policy", value, [*short, *(p.value for p in Policy)]))
+    return known[value.lower()]

@@ -7,19 +7,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from headrace.errors import QueryError, unknown
+from headrace.plan import nodes
 from headrace.plan.joins import Join, check_bounded
-from headrace.plan.nodes import (
-    STATEFUL,
-    Filter,
-    Late,
-    Node,
-    Project,
-    Rejected,
-    Scan,
-    base_streams,
-    children,
-    over,
-)
 from headrace.plan.patterns import Pattern
 from headrace.plan.sinks import CONSOLE, ConsoleSink, FileSink, Sink, StreamSink, TableSink, check_apart
 from headrace.plan.stream import Bound, Stream
@@ -57,7 +46,7 @@ class Query:
     """One output of a script."""
 
     name: str
-    node: Node
+    node: nodes.Node
     emit: Emit = Emit.CHANGES
     sink: Sink = CONSOLE
     using: Using = Using.OPTIMISTIC
@@ -75,8 +64,8 @@ class Query:
         if not has_window(self.node):
             return
         for join in _joins(self.node):
-            check_bounded(join, base_streams(join.left), base_streams(join.right))
-        for stream in base_streams(self.node):
+            check_bounded(join, nodes.base_streams(join.left), nodes.base_streams(join.right))
+        for stream in nodes.base_streams(self.node):
             if stream.static:
                 continue
             if stream.delay is None and stream.keep is None and not stream.punctuated:
@@ -87,66 +76,60 @@ class Query:
                     "to CREATE STREAM",
                 )
             if stream.delay is Bound.UNBOUNDED and not self.emit.early:
-                raise QueryError(
-                    f"EMIT {self.emit.value} over {stream.name!r} would never emit: its DELAY is UNBOUNDED",
-                    hint="give a DELAY, or use EMIT CHANGES",
-                )
+                message = f"EMIT {self.emit.value} over {stream.name!r} would never emit: its DELAY is UNBOUNDED"
+                raise QueryError(message, hint="give a DELAY, or use EMIT CHANGES")
 
 
-def has_window(node: Node) -> bool:
+def has_window(node: nodes.Node) -> bool:
     """Whether any step keeps state."""
-    return isinstance(node, STATEFUL) or any(map(has_window, children(node)))
+    return isinstance(node, nodes.STATEFUL) or any(map(has_window, nodes.children(node)))
 
 
-def _check_slack(node: Node, emit: Emit) -> None:
+def _check_slack(node: nodes.Node, emit: Emit) -> None:
     """Rows can wait before a pattern over base streams; results of other steps have waited already."""
-    while isinstance(node, Filter | Project):
+    while isinstance(node, nodes.Filter | nodes.Project):
         node = node.input
-    made = any(map(has_window, children(node))) or any(s.unique is not None for s in base_streams(node))
+    made = any(map(has_window, nodes.children(node))) or any(s.unique is not None for s in nodes.base_streams(node))
     if emit is not Emit.FINAL_IN_ORDER or not isinstance(node, Pattern) or made:
-        raise QueryError(
-            "USING KSLACK is for the results of a pattern over streams that no other step has made, in order",
-            hint="EVENT SEQ(..) .. EMIT FINAL IN ORDER USING KSLACK",
-        )
-    for stream in base_streams(node):
+        message = "USING KSLACK is for the results of a pattern over streams that no other step has made, in order"
+        raise QueryError(message, hint="EVENT SEQ(..) .. EMIT FINAL IN ORDER USING KSLACK")
+    for stream in nodes.base_streams(node):
         if stream.delay is None:
-            raise QueryError(
-                f"USING KSLACK holds rows for the longest DELAY of the streams, and {stream.name!r} has none",
-                hint="add DELAY to CREATE STREAM, or leave USING KSLACK out",
-            )
+            message = f"USING KSLACK holds rows for the longest DELAY of the streams, and {stream.name!r} has none"
+            raise QueryError(message, hint="add DELAY to CREATE STREAM, or leave USING KSLACK out")
 
 
-def refuse_tables(node: Node) -> None:
+def refuse_tables(node: nodes.Node) -> None:
     """A table has no time of its own: it is read where a stream is joined with it, and nowhere else."""
     match node:
-        case Scan(stream=stream) | Late(stream=stream) | Rejected(stream=stream):
+        case nodes.Scan(stream=stream) | nodes.Late(stream=stream) | nodes.Rejected(stream=stream):
             if stream.static:
                 raise QueryError(f"table {stream.name!r} is not a stream", hint=f"read it in a join: .. JOIN {stream.name} ON ..")
             return
         case Join():
-            tables = [is_table(side) for side in children(node)]
+            tables = [is_table(side) for side in nodes.children(node)]
             if all(tables):
                 raise QueryError("two tables have no stream between them whose rows could meet theirs")
-            for side, table, window in zip(children(node), tables, node.windows, strict=True):
+            for side, table, window in zip(nodes.children(node), tables, node.windows, strict=True):
                 if table and not isinstance(window, UnboundedWindow):
                     raise QueryError(f"the rows of a table do not leave, so {window} has no meaning", hint="leave the window out")
                 if not table:
                     refuse_tables(side)
             return
-    for child in children(node):
+    for child in nodes.children(node):
         refuse_tables(child)
 
 
-def is_table(node: Node) -> bool:
+def is_table(node: nodes.Node) -> bool:
     """Whether the rows are those of a table, one by one."""
-    while isinstance(node, Filter | Project):
+    while isinstance(node, nodes.Filter | nodes.Project):
         node = node.input
-    return isinstance(node, Scan) and node.stream.static
+    return isinstance(node, nodes.Scan) and node.stream.static
 
 
-def _joins(node: Node) -> list[Join]:
+def _joins(node: nodes.Node) -> list[Join]:
     own = [node] if isinstance(node, Join) else []
-    return [*own, *(join for child in children(node) for join in _joins(child))]
+    return [*own, *(join for child in nodes.children(node) for join in _joins(child))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,21 +155,21 @@ class Script:
         for name in names:
             if names.count(name) > 1:
                 raise QueryError(f"two queries are called {name!r}", hint="give one of them another INTO")
-        read = tuple(dict.fromkeys(s for q in self.queries for s in base_streams(q.node)))
+        read = tuple(dict.fromkeys(s for q in self.queries for s in nodes.base_streams(q.node)))
         for number, query in enumerate(self.queries):
             check_apart(query.sink, (q.sink for q in self.queries[:number]), read)
-        slack = (base_streams(q.node) for q in self.queries if q.using is Using.KSLACK)
+        slack = (nodes.base_streams(q.node) for q in self.queries if q.using is Using.KSLACK)
         together = tuple(dict.fromkeys(tuple(sorted(set(streams), key=lambda s: s.name)) for streams in slack))
         object.__setattr__(self, "queries", tuple(replace(q, node=_told_of(q.node, together)) for q in self.queries))
 
 
-def _told_of(node: Node, together: tuple[tuple[Stream, ...], ...]) -> Node:
+def _told_of(node: nodes.Node, together: tuple[tuple[Stream, ...], ...]) -> nodes.Node:
     """The plan with every `late(s)` knowing which streams are taken together with s USING KSLACK."""
     match node:
-        case Late(stream=stream):
-            return Late(stream, tuple(streams for streams in together if stream in streams))
-        case Filter() | Project():
-            return over(node, (_told_of(node.input, together),))
+        case nodes.Late(stream=stream):
+            return nodes.Late(stream, tuple(streams for streams in together if stream in streams))
+        case nodes.Filter() | nodes.Project():
+            return nodes.over(node, (_told_of(node.input, together),))
     return node
 
 

@@ -23,8 +23,8 @@ def alternatives(words: Iterable[str]) -> str:
     >>> alternatives(("a", "b", "c"))
     'a, b or c'
     """
-    *most, last = words
-    return f"{', '.join(most)} or {last}"
+    *most, last = dict.fromkeys(words)
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 WRITTEN = f"{alternatives(ENDINGS)}, text also with {alternatives(COMPRESSIONS)} behind it"
@@ -39,21 +39,17 @@ class FileSink:
 
     def __post_init__(self) -> None:
         if not self.path.strip("/ "):
-            raise QueryError(
-                f"FILE({self.path!r}) names no file and no directory", hint="for example FILE('out/') or FILE('out.csv')"
-            )
+            hint = "for example FILE('out/') or FILE('out.csv')"
+            raise QueryError(f"FILE({self.path!r}) names no file and no directory", hint=hint)
         if self.format not in FORMATS:
             raise QueryError(f"FILE cannot write {self.format!r}", hint=alternatives(FORMATS))
         named = named_format(self.path)
         if named is not None and named != self.format:
-            raise QueryError(
-                f"FILE({self.path!r}, {self.format!r}) says two formats: the ending of the path is that of {named}",
-                hint=f"leave one of them out, or write '{self.path}/' for a directory",
-            )
+            message = f"FILE({self.path!r}, {self.format!r}) says two formats: the ending of the path is that of {named}"
+            raise QueryError(message, hint=f"leave one of them out, or write '{self.path}/' for a directory")
         if self.compression is not None and self.format not in TEXTS:
-            raise QueryError(
-                f"FILE({self.path!r}) cannot be written: {self.format} is compressed inside", hint=f"a file can end in {WRITTEN}"
-            )
+            hint = f"a file can end in {WRITTEN}"
+            raise QueryError(f"FILE({self.path!r}) cannot be written: {self.format} is compressed inside", hint=hint)
 
     @staticmethod
     def of(path: str, format: str | None = None) -> FileSink:
@@ -64,10 +60,8 @@ class FileSink:
         """
         ending = _ending(path)
         if format is None and ending and named_format(path) is None:
-            raise QueryError(
-                f"FILE({path!r}) cannot be written: {ending!r} is no format that is known",
-                hint=f"a file can end in {WRITTEN}; for a directory write '{path}/'",
-            )
+            hint = f"a file can end in {WRITTEN}; for a directory write '{path}/'"
+            raise QueryError(f"FILE({path!r}) cannot be written: {ending!r} is no format that is known", hint=hint)
         return FileSink(path, (format or named_format(path) or "parquet").lower())
 
     @property
@@ -154,9 +148,8 @@ def _check_two(one: FileSink, other: FileSink) -> None:
         raise QueryError(f"two queries write into {other}", hint="give one of them another INTO")
     if _inside(a, b) or _inside(b, a):
         inner, outer = (one, other) if _inside(a, b) else (other, one)
-        raise QueryError(
-            f"{inner.path!r} lies inside {outer.path!r}, which another query writes", hint="give each a directory of its own"
-        )
+        hint = "give each a directory of its own"
+        raise QueryError(f"{inner.path!r} lies inside {outer.path!r}, which another query writes", hint=hint)
 
 
 def _reads(source: str, sink: FileSink) -> bool:

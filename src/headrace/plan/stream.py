@@ -137,17 +137,12 @@ class Stream:
         """It speaks of the time of events, and is a bound."""
         punctuation.check(self.schema)
         if self.timestamp is None and self.reads is None:
-            raise QueryError(
-                "PUNCTUATED BY speaks of the time of events, and they have none but that of their arrival",
-                where=f"stream {self.name}",
-                hint="add TIMESTAMP BY to CREATE STREAM",
-            )
+            message = "PUNCTUATED BY speaks of the time of events, and they have none but that of their arrival"
+            raise QueryError(message, where=f"stream {self.name}", hint="add TIMESTAMP BY to CREATE STREAM")
         if self.delay is Bound.UNBOUNDED:
-            raise QueryError(
-                "DELAY UNBOUNDED says that nothing bounds the disorder, and PUNCTUATED BY does",
-                where=f"stream {self.name}",
-                hint="leave DELAY out: then punctuation alone says up to where the stream is complete",
-            )
+            message = "DELAY UNBOUNDED says that nothing bounds the disorder, and PUNCTUATED BY does"
+            hint = "leave DELAY out: then punctuation alone says up to where the stream is complete"
+            raise QueryError(message, where=f"stream {self.name}", hint=hint)
 
     @property
     def punctuated(self) -> bool:

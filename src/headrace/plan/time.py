@@ -17,15 +17,9 @@ WEEK = 7 * DAY
 YEAR = 365 * DAY
 
 UNITS = {
-    "microsecond": MICROSECOND,
-    "millisecond": MILLISECOND,
-    "second": SECOND,
-    "minute": MINUTE,
-    "hour": HOUR,
-    "day": DAY,
-    "week": WEEK,
-    "year": YEAR,
-}
+    "microsecond": MICROSECOND, "millisecond": MILLISECOND, "second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY,
+    "week": WEEK, "year": YEAR,
+}  # fmt: skip
 SHORT_UNITS = {"us": "microsecond", "ms": "millisecond", "s": "second", "sec": "second", "min": "minute", "h": "hour", "d": "day"}
 
 # The frontier of a stream that has ended, and of one that has not begun. Half the int64 range, so that
@@ -86,7 +80,7 @@ def format_duration(micros: int) -> str:
     """
     if micros == 0:
         return "0 seconds"
-    for name in ("year", "week", "day", "hour", "minute", "second", "millisecond", "microsecond"):
+    for name in reversed(UNITS):
         count, rest = divmod(micros, UNITS[name])
         if rest == 0:
             return f"{count} {name}" + ("" if count == 1 else "s")

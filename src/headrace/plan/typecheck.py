@@ -110,10 +110,8 @@ class Typing:
             case exp.Nullif():
                 self._compare(node, node.this, node.expression)
                 return self._of(node.this)
-            case exp.DPipe():
-                return Operand(self._joined([node.this, node.expression], node))
-            case exp.Concat():
-                return Operand(self._joined(node.expressions, node))
+            case exp.DPipe() | exp.Concat():
+                return Operand(self._joined(list(node.iter_expressions()), node))
             case exp.Nvl2():
                 return Operand(self._together(node, [node.args["true"], node.args["false"]]))
             case exp.TsOrDsToDate():
@@ -176,11 +174,8 @@ class Typing:
         if operand.written is None:
             raise TypeMismatch(self._apart(text, met), node, self._cast_hint(text, met))
         if not readable(operand.written, base_type(kind)):
-            raise TypeMismatch(
-                f"{self.said(text)} cannot be read as {article(base_type(kind))}, and {self.said(met)} is {article(wanted)}",
-                text,
-                _example(kind),
-            )
+            message = f"{self.said(text)} cannot be read as {article(base_type(kind))}, and {self.said(met)} is {article(wanted)}"
+            raise TypeMismatch(message, text, _example(kind))
         if family(kind) is Family.TIME and is_moving(operand.written):
             raise self._moving(text)
 

@@ -197,11 +197,8 @@ class UnboundedWindow(AnyWindow):
         return f"a fixed amount per key{keep}, and rows of {slack}"
 
     def holds(self, trigger: Trigger | None) -> str:
-        return (
-            "every row up to the event's time, with all rows of that time, as in standard SQL"
-            if self.peers
-            else "every row so far"
-        )
+        peers = "every row up to the event's time, with all rows of that time, as in standard SQL"
+        return peers if self.peers else "every row so far"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from headrace.program.stage import Source
 from headrace.spark.borrowed import with_own_partitions
 from headrace.spark.failures import explained
 from headrace.spark.plan import finish_one, output_frame
-from headrace.spark.run import Run
+from headrace.spark.run import Run, start_run
 from headrace.spark.session import require_state_store
 from headrace.spark.static import StaticRun
 from headrace.spark.types import CatalystTypes
@@ -41,8 +41,6 @@ def to_df(script: Script, frames: dict[str, DataFrame]) -> DataFrame:
 
 def session_of(frames: dict[str, DataFrame]) -> SparkSession:
     """That of the DataFrames; of a script that reads none, the one that is there."""
-    from pyspark.sql import SparkSession
-
     frame = next(iter(frames.values()), None)
     spark = SparkSession.getActiveSession() if frame is None else frame.sparkSession
     if spark is None:
@@ -66,8 +64,6 @@ def _by_stream(script: Script, frames: dict[str, DataFrame]) -> dict[str, DataFr
 
 def start(script: Script, frames: dict[str, DataFrame], checkpoint: str | None = None, **options: Any) -> Run | StaticRun:
     """Run a script over DataFrames, with late and rejected rows, to the end of bounded input or until it is stopped."""
-    from headrace.spark.run import start_run
-
     spark = session_of(frames)
     static = [name for name, frame in frames.items() if not frame.isStreaming]
     if not static:

@@ -160,53 +160,40 @@ def _denied(found: re.Match[str], text: str, places: Places) -> HeadraceError:
 
 def _read_only(found: re.Match[str], text: str, places: Places) -> HeadraceError:
     path = _path_near(found, text)
-    return SystemFailure(
-        f"{places.name(path)} {path} is on a file system that cannot be written to"
-        if path
-        else "a file system cannot be written to",
-        hint="name another place for results (INTO FILE) or state (--checkpoint)",
-    )
+    what = f"{places.name(path)} {path} is on a file system that" if path else "a file system"
+    hint = "name another place for results (INTO FILE) or state (--checkpoint)"
+    return SystemFailure(f"{what} cannot be written to", hint=hint)
 
 
 def _not_a_folder(found: re.Match[str], text: str, places: Places) -> HeadraceError:
     path = _path_near(found, text)
-    return SystemFailure(
-        f"{places.name(path) if path else 'a place'} {path or ''} needs a directory where there is a file".replace("  ", " "),
-        hint="remove that file, or name another place",
-    )
+    place = f"{places.name(path)} {path}" if path else "a place"
+    return SystemFailure(f"{place} needs a directory where there is a file", hint="remove that file, or name another place")
 
 
 def _vanished(found: re.Match[str], text: str, places: Places) -> HeadraceError:
     path = _plain(found["path"])
     if places.name(path) == "the checkpoint":
         return _damaged(found, text, places)
-    return SourceError(
-        f"the file {path} is gone: it was there when the run looked, and not when it was read",
-        hint=f"leave files where they are until they are read; put it back and {RESUME}",
-    )
+    hint = f"leave files where they are until they are read; put it back and {RESUME}"
+    return SourceError(f"the file {path} is gone: it was there when the run looked, and not when it was read", hint=hint)
 
 
 def _unreadable(found: re.Match[str], text: str, places: Places) -> HeadraceError:
     path = _path_near(found, text) or _path_near(re.search(READING, text) or found, text)
     what = "compressed" if "GZIP" in found[0] or "ZLIB" in found[0] else "parquet"
-    return SourceError(
-        f"{path or 'a file'} is no {what} file that can be read: it is damaged, or was not whole yet",
-        hint="write files elsewhere and move them into place when they are whole; mend or remove this one, and start again",
-    )
+    hint = "write files elsewhere and move them into place when they are whole; mend or remove this one, and start again"
+    return SourceError(f"{path or 'a file'} is no {what} file that can be read: it is damaged, or was not whole yet", hint=hint)
 
 
 def _in_use(found: re.Match[str], text: str, places: Places) -> HeadraceError:
-    return StateError(
-        f"another run uses the checkpoint {places.checkpoint or ''}".rstrip(),
-        hint="stop that run, or name another directory with --checkpoint",
-    )
+    hint = "stop that run, or name another directory with --checkpoint"
+    return StateError(f"another run uses the checkpoint {places.checkpoint or ''}".rstrip(), hint=hint)
 
 
 def _damaged(found: re.Match[str], text: str, places: Places) -> HeadraceError:
-    return StateError(
-        f"the checkpoint {places.checkpoint or ''} is damaged: {_last_cause(text)}".replace("  ", " "),
-        hint="bring back a copy of the whole directory, or name a new one with --checkpoint and read the input from its start",
-    )
+    hint = "bring back a copy of the whole directory, or name a new one with --checkpoint and read the input from its start"
+    return StateError(f"the checkpoint {places.checkpoint or ''} is damaged: {_last_cause(text)}".replace("  ", " "), hint=hint)
 
 
 def _checksum(found: re.Match[str], text: str, places: Places) -> HeadraceError:

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from headrace.evolution.compare import Comparison
 from headrace.exchange.heads import ControlHead, write_head
 from headrace.plan.expr import Expr, all_of
+from headrace.plan.nodes import Late, Rejected
 from headrace.plan.schema import Schema
 from headrace.program.stage import AnyStage
 from headrace.spark.borrowed import partitions_for
@@ -26,6 +27,7 @@ from headrace.spark.progress import counting
 from headrace.spark.sources.attempt import attempt, can_fail
 from headrace.spark.sources.prepare import parts_of, prepare
 from headrace.spark.types import logical
+from headrace.stages.flatten import split_top
 from headrace.stages.lower import Finish, Lowered, disorder_of
 
 LEAST_BUCKETS = 8
@@ -110,7 +112,9 @@ def output_frame(
     if control is not None:
         packed = packed.unionByName(control.select("label", "head", "body"))
     if ended:
-        packed = packed.unionByName(_end_rows(spark, layout))
+        head = write_head(ControlHead(ended=True))
+        rows = [(label, head, b"") for row in layout.per_stage for label in row]
+        packed = packed.unionByName(spark.createDataFrame(rows, EXCHANGE))
     return levels(packed, lowered, layout, tables, ends=ends)
 
 
@@ -159,12 +163,6 @@ def _packed_feeds(wide: DataFrame, lowered: Lowered, layout: Labels, onward: Nex
     return wide.select(*columns).mapInArrow(partial(pack_feeds, tuple(parts)), EXCHANGE)
 
 
-def _end_rows(spark: SparkSession, layout: Labels) -> DataFrame:
-    head = write_head(ControlHead(ended=True))
-    rows = [(label, head, b"") for row in layout.per_stage for label in row]
-    return spark.createDataFrame(rows, EXCHANGE)
-
-
 def slots_of(lowered: Lowered) -> Slots:
     """Where each query's columns lie in the wide row."""
     rejected = tuple((i, f.rejected) for i, f in enumerate(lowered.finishes) if f.rejected is not None)
@@ -196,22 +194,14 @@ def finish_one(frame: DataFrame, lowered: Lowered, query: int) -> DataFrame:
     if predicate is not None:
         rows = rows.where(_column(_over_wide(given, finish.columns, predicate)))
     columns = [_column(_over_wide(given, finish.columns, e)).alias(n) for n, e in finish.items]
-    if finish.query.emit.early and not _plain(finish):
+    if has_op(finish):
         columns.insert(0, F.when(F.col("sign") > 0, "+").otherwise("-").alias("_op"))
     return rows.select(*columns)
 
 
-def _plain(finish: Finish) -> bool:
-    """Whether the rows are never taken back because they are a record of what came: late and rejected rows."""
-    from headrace.plan.nodes import Late, Rejected
-    from headrace.stages.flatten import split_top
-
-    return isinstance(split_top(finish.query.node)[1], Late | Rejected)
-
-
 def has_op(finish: Finish) -> bool:
-    """Whether rows of this query carry `_op`."""
-    return finish.query.emit.early and not _plain(finish)
+    """Whether rows of this query carry `_op`. Late and rejected rows are a record of what came, and never taken back."""
+    return finish.query.emit.early and not isinstance(split_top(finish.query.node)[1], Late | Rejected)
 
 
 def shown(lowered: Lowered) -> tuple[dict[Wide, list[int]], list[tuple[int, ...]]]:
@@ -220,16 +210,13 @@ def shown(lowered: Lowered) -> tuple[dict[Wide, list[int]], list[tuple[int, ...]
     Queries share what they show as they share the columns it is computed from: the same text over them is one.
     """
     slots, of = slots_of(lowered), dict[Wide, list[int]]()
-    for q, finish in enumerate(lowered.finishes):
-        for _, expr in finish.items:
-            users = of.setdefault(_over_wide(slots.names(q), finish.columns, expr), [])
+    wide = [[_over_wide(slots.names(q), f.columns, e) for _, e in f.items] for q, f in enumerate(lowered.finishes)]
+    for q, exprs in enumerate(wide):
+        for expr in exprs:
+            users = of.setdefault(expr, [])
             users += [q] if q not in users[-1:] else []
     number = {expr: i for i, expr in enumerate(of)}
-    places = [
-        tuple(number[_over_wide(slots.names(q), finish.columns, expr)] for _, expr in finish.items)
-        for q, finish in enumerate(lowered.finishes)
-    ]
-    return of, places
+    return of, [tuple(number[expr] for expr in exprs) for exprs in wide]
 
 
 def finish_all(frame: DataFrame, lowered: Lowered) -> DataFrame:

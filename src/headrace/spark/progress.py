@@ -23,7 +23,6 @@ from headrace.stages.lower import Lowered
 METRICS = (
     "late", "rows", "frontier", "cache_hits", "cache_misses", "rejected", "newest", "missed", "punctuation", "waiting", "filling",
 )  # fmt: skip
-WATCHED = "rows of "
 
 
 def observations() -> list[Any]:
@@ -61,17 +60,13 @@ def progress_event(batch: int, took_ms: float, observed: Any, streams: tuple[Str
 def counting() -> list[Column]:
     """What is observed of packed rows. Few of them say a count, and those say it first."""
     told = F.when(F.col("head").startswith(COUNTED), F.col("head"))
-    values = {"read": "BIGINT", "rejected": "BIGINT", "example": "STRING"}
-    found = {name: F.get_json_object(told, f"$.{name}").cast(kind) for name, kind in values.items()}
-    return [
-        F.sum(found["read"]).alias("read"),
-        F.sum(found["rejected"]).alias("rejected"),
-        F.min(F.nullif(found["example"], F.lit(""))).alias("example"),
-    ]
+    numbers = [F.sum(F.get_json_object(told, f"$.{name}").cast("BIGINT")).alias(name) for name in ("read", "rejected")]
+    example = F.nullif(F.get_json_object(told, "$.example").cast("STRING"), F.lit(""))
+    return [*numbers, F.min(example).alias("example")]
 
 
 def watched(stream: str) -> str:
-    return WATCHED + stream
+    return f"rows of {stream}"
 
 
 def counts_of(streams: Iterable[Stream], observed: Any) -> tuple[StreamRows, ...]:

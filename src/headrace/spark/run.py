@@ -56,16 +56,10 @@ MOST_UNTOLD = 10_000  # micro-batches that are remembered for who polls
 
 
 def start_script(
-    script: Script,
-    checkpoint: str | None = None,
-    follow: bool = False,
-    verbose: bool = False,
-    options: dict[str, str] | None = None,
-    overwrite: bool = False,
-    max_rejected: float | None = None,
-    buckets: int | None = None,
-    from_now: Sequence[str] = (),
-) -> Run:
+    script: Script, checkpoint: str | None = None, follow: bool = False, verbose: bool = False,
+    options: dict[str, str] | None = None, overwrite: bool = False, max_rejected: float | None = None,
+    buckets: int | None = None, from_now: Sequence[str] = (),
+) -> Run:  # fmt: skip
     """Run a script whose sources are files, sockets or generators, in a session of its own."""
     look_at(script)  # what can be known of the files is told before Spark starts
     lock = lock_early(checkpoint)
@@ -73,7 +67,7 @@ def start_script(
         check_outputs(script, checkpoint, follow=follow, overwrite=overwrite)
         spark = script_session(quiet=not verbose)
         spark.sparkContext.setLogLevel("WARN" if verbose else "OFF")
-        return start_run(
+        return Run(
             spark, script, {}, checkpoint=checkpoint, follow=follow, options=options, lock=lock, overwrite=overwrite,
             max_rejected=max_rejected, buckets=buckets, from_now=from_now,
         )  # fmt: skip
@@ -83,32 +77,21 @@ def start_script(
         raise
 
 
-def start_run(
-    spark: SparkSession, script: Script, frames: dict[str, DataFrame], *, checkpoint: str | None = None, follow: bool = False,
-    buckets: int | None = None, trigger_ms: int = 0, options: dict[str, str] | None = None, lock: Lock | None = None,
-    overwrite: bool = False, max_rejected: float | None = None, from_now: Sequence[str] = (),
-) -> Run:  # fmt: skip
-    """Start a script over sources and DataFrames. Without `follow`, it ends when its input has ended.
+class Run:
+    """A script over sources and DataFrames that runs. Without `follow`, it ends when its input has ended.
 
     A run of which all rows of a stream were rejected fails; with `max_rejected`, one of which more than this share were. A
     script that has changed goes on with its checkpoint; queries `from_now` may begin with nothing.
     """
-    require_state_store(spark)
-    require_workers(spark)
-    return Run(
-        spark, script, frames, checkpoint, follow, buckets, trigger_ms, options or {}, lock, overwrite, max_rejected, from_now
-    )
-
-
-class Run:
-    """A script that runs."""
 
     def __init__(
-        self, spark: SparkSession, script: Script, frames: dict[str, DataFrame], checkpoint: str | None, follow: bool,
-        buckets: int | None, trigger_ms: int, options: dict[str, str], lock: Lock | None = None, overwrite: bool = False,
-        max_rejected: float | None = None, from_now: Sequence[str] = (),
+        self, spark: SparkSession, script: Script, frames: dict[str, DataFrame], *, checkpoint: str | None = None,
+        follow: bool = False, buckets: int | None = None, trigger_ms: int = 0, options: dict[str, str] | None = None,
+        lock: Lock | None = None, overwrite: bool = False, max_rejected: float | None = None, from_now: Sequence[str] = (),
     ) -> None:  # fmt: skip
         """Start it."""
+        require_state_store(spark)
+        require_workers(spark)
         self.spark, self.follow, self.max_rejected = spark, follow, max_rejected
         self._scratch = Scratch() if checkpoint is None else None
         self.path = absolute(checkpoint or os.path.join(self._scratch.path if self._scratch else "", "checkpoint"))
@@ -141,7 +124,7 @@ class Run:
                 self._ended.set()
                 return
             with explained(self._places):
-                self._begin(lowered, frames, trigger_ms, options)
+                self._begin(lowered, frames, trigger_ms, options or {})
         except BaseException:
             self._lock.release()
             self._discard()
@@ -409,4 +392,5 @@ def _last_batch(query: StreamingQuery) -> int:
     return -1 if progress is None else int(progress["batchId"])
 
 
+start_run = Run
 __all__ = ["Run", "has_op", "start_run", "start_script"]

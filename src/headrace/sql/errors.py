@@ -96,12 +96,6 @@ class CannotRun(SqlError):
     """The engine that a profile is named after could not run this at all, so there is no answer as it would give it."""
 
 
-def one_of(words: Iterable[str]) -> str:
-    """`A, B or C`."""
-    names = list(dict.fromkeys(words))
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
-
-
 def did_you_mean(found: str, words: Iterable[str]) -> str:
     """A sentence that names the nearest of some keywords, or nothing.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 
 from headrace.plan import profiles
 from headrace.plan.nodes import Node, base_stream, base_streams
@@ -16,28 +15,11 @@ from headrace.sql.bind.create import bind_derived, bind_schema, bind_stream, sha
 from headrace.sql.bind.fill import bind_body, bind_branches, conform, merge_all
 from headrace.sql.bind.scope import find_over
 from headrace.sql.errors import Span, Text
+from headrace.sql.parse import syntax
 from headrace.sql.parse.statements import statements
-from headrace.sql.parse.syntax import (
-    Branch,
-    CreateDerived,
-    CreateEmpty,
-    CreateSchema,
-    CreateStream,
-    Describe,
-    Drop,
-    EmitClause,
-    Event,
-    Insert,
-    IntoClause,
-    Item,
-    Name,
-    Select,
-    Show,
-    Split,
-    Statement,
-)
 
-Part = Select | Event | Insert | Split
+Part = syntax.Select | syntax.Event | syntax.Insert | syntax.Split
+Leaving = syntax.Select | syntax.Event | syntax.Insert | syntax.Branch  # what has rows that leave
 
 
 def parse_script(
@@ -71,46 +53,44 @@ def parse_script(
 class _Binding:
     """Binds statement by statement."""
 
-    def __init__(self, catalog: Catalog, found: Sequence[Statement]) -> None:
+    def __init__(self, catalog: Catalog, found: Sequence[syntax.Statement]) -> None:
         self.catalog, self.statements = catalog, found
         self.queries: list[Query] = []
         self.answers: list[Answer] = []
         self._bound: set[int] = set()  # declarations, by their place in the script
 
-    def bind(self, statement: Statement) -> None:
-        if isinstance(statement, CreateSchema | CreateStream | CreateEmpty):
+    def bind(self, statement: syntax.Statement) -> None:
+        if isinstance(statement, syntax.CreateSchema | syntax.CreateStream | syntax.CreateEmpty):
             if statement.name.span.start in self._bound:
                 return
             self._bound.add(statement.name.span.start)
-        place = statement.span if isinstance(statement, Select | Event | Insert | Split | Show) else statement.name.span
+        place = statement.span if isinstance(statement, Part | syntax.Show) else statement.name.span
         with self.catalog.text.at(place):  # whatever has no place of its own
             self._bind(statement)
 
-    def _bind(self, statement: Statement) -> None:
+    def _bind(self, statement: syntax.Statement) -> None:
         match statement:
-            case CreateSchema():
+            case syntax.CreateSchema():
                 bind_schema(statement, self.catalog)
-            case CreateStream():
+            case syntax.CreateStream():
                 bind_stream(statement, self.catalog)
-            case CreateDerived():
+            case syntax.CreateDerived():
                 bind_derived(statement, self.catalog)
-            case CreateEmpty():
+            case syntax.CreateEmpty():
                 self._declare(statement)
-            case Show():
+            case syntax.Show():
                 self.answers.append(answer_show(statement, self.catalog, self.queries))
-            case Describe():
+            case syntax.Describe():
                 self.answers.append(answer_describe(statement, self.catalog))
-            case Drop():
+            case syntax.Drop():
                 take_back(statement, self.catalog, self.queries)
-            case Select() | Event():
-                self._query(lambda: bind_body(statement, self.catalog), statement.into, statement.emit, statement)
-            case Insert(body=body):
-                self._query(lambda: bind_body(body, self.catalog), statement.into, statement.emit, statement)
-            case Split():
+            case syntax.Select() | syntax.Event() | syntax.Insert():
+                self._query(statement, lambda: bind_body(statement, self.catalog))
+            case syntax.Split():
                 for branch, node in bind_branches(statement, self.catalog):
-                    self._query(partial(_same, node), branch.into, None, branch)
+                    self._query(branch, node)
 
-    def _declare(self, statement: CreateEmpty) -> None:
+    def _declare(self, statement: syntax.CreateEmpty) -> None:
         """A stream without a source. Statements that fill it may come later, so it is bound when it is first read."""
         catalog, name = self.catalog, statement.name
         schema = shape_of(statement.columns, catalog)
@@ -129,58 +109,49 @@ class _Binding:
         last = max(i for i, s in enumerate(self.statements) if name.lower() in _targets(s))
         for statement in self.statements[: last + 1]:
             match statement:
-                case CreateSchema() | CreateStream() | CreateEmpty():
+                case syntax.CreateSchema() | syntax.CreateStream() | syntax.CreateEmpty():
                     self.bind(statement)
-                case Select() | Event() if name.lower() in _targets(statement):
+                case syntax.Select() | syntax.Event() | syntax.Insert() if name.lower() in _targets(statement):
                     out.append((bind_body(statement, self.catalog), statement.span))
-                case Insert(body=body) if name.lower() in _targets(statement):
-                    out.append((bind_body(body, self.catalog), statement.span))
-                case Split() if name.lower() in _targets(statement):
+                case syntax.Split() if name.lower() in _targets(statement):
                     branches = bind_branches(statement, self.catalog)
                     out += [(node, b.span) for b, node in branches if _name_of(b.into) == name.lower()]
         return out
 
-    def _query(self, make: Callable[[], Node], into: IntoClause | None, emit: EmitClause | None, part: Part | Branch) -> None:
-        catalog = self.catalog
+    def _query(self, part: Leaving, given: Node | Callable[[], Node]) -> None:
+        catalog, into = self.catalog, part.into
         sink: Sink = into.sink if into else ConsoleSink()
         span = into.span if into else part.span
         filled = isinstance(sink, StreamSink) and sink.name.lower() in catalog.fills
         if isinstance(sink, StreamSink) and filled:
-            node = catalog.stream(Name(sink.name, span), reads=False)
+            node = catalog.stream(syntax.Name(sink.name, span), reads=False)
             if any(q.name == sink.name for q in self.queries):
                 return
         else:
-            node = make()
+            node = given() if callable(given) else given
             if isinstance(sink, StreamSink):
-                catalog.add_stream(Name(sink.name, span), node)
+                catalog.add_stream(syntax.Name(sink.name, span), node)
         name = _name(sink, self.queries)
         if any(q.name == name for q in self.queries):
             raise catalog.text.error(f"two queries write into {sink}", span, hint="give one of them another INTO")
         with catalog.text.at(span):
             check_apart(sink, (q.sink for q in self.queries), base_streams(node))
         with catalog.text.at(_bound_place(part, node)):
+            emit = _emit_of(part)
             level, using = (emit.emit, emit.using) if emit else (Emit.CHANGES, Using.OPTIMISTIC)
             self.queries.append(Query(name, node, level, sink, using))
 
 
-def _same(node: Node) -> Node:
-    return node
-
-
-def _name_of(into: IntoClause | None) -> str | None:
+def _name_of(into: syntax.IntoClause | None) -> str | None:
     return into.sink.name.lower() if into and isinstance(into.sink, StreamSink) else None
 
 
-def _targets(statement: Statement) -> set[str]:
+def _targets(statement: syntax.Statement) -> set[str]:
     """The streams that a statement puts rows into, in lower case."""
-    match statement:
-        case Select(into=into) | Event(into=into) | Insert(into=into):
-            found = [_name_of(into)]
-        case Split(branches=branches):
-            found = [_name_of(b.into) for b in branches]
-        case _:
-            found = []
-    return {name for name in found if name is not None}
+    if not isinstance(statement, Part):
+        return set()
+    parts = statement.branches if isinstance(statement, syntax.Split) else (statement,)
+    return {name for part in parts if (name := _name_of(part.into)) is not None}
 
 
 def _name(sink: Sink, before: list[Query]) -> str:
@@ -196,17 +167,21 @@ def _name(sink: Sink, before: list[Query]) -> str:
     return f"query{number}"
 
 
-def _bound_place(part: Part | Branch, node: Node) -> Span:
+def _emit_of(part: Leaving) -> syntax.EmitClause | None:
+    return None if isinstance(part, syntax.Branch) else part.emit
+
+
+def _bound_place(part: Leaving, node: Node) -> Span:
     """Where to complain about a query whose state has no bound: EMIT if that is the reason, else the window."""
-    emit = None if isinstance(part, Split | Branch) else part.emit
+    emit = _emit_of(part)
     if emit and (emit.using is Using.KSLACK or (emit.emit is not Emit.CHANGES and base_stream(node).delay is not None)):
         return emit.span
-    if isinstance(part, Event):
+    if isinstance(part, syntax.Event):
         return part.within_span
-    if not isinstance(part, Select):
+    if not isinstance(part, syntax.Select):
         return part.span
     window = part.source.window or part.group_window
     if window:
         return window.span
-    over = (i.value.span for i in part.items if isinstance(i, Item) and find_over(i.value))
+    over = (i.value.span for i in part.items if isinstance(i, syntax.Item) and find_over(i.value))
     return next(over, part.source.span)

@@ -207,8 +207,6 @@ def read_table(packing: Packing, packed: DataFrame, cells: dict[int, list[tuple[
         body = bytes(row["body"])
         if row["label"] == packing.rejected_label:
             batch = pa.ipc.read_record_batch(pa.py_buffer(body), REJECTED)
-            raise DataError(
-                f"a row of table {packing.stream!r} cannot be read: {batch.column('reason')[0]}",
-                where=str(batch.column("row")[0]),
-            )
+            message = f"a row of table {packing.stream!r} cannot be read: {batch.column('reason')[0]}"
+            raise DataError(message, where=str(batch.column("row")[0]))
         cells.setdefault(row["label"], []).append((row["head"], body))

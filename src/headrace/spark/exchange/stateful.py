@@ -138,7 +138,8 @@ class Buckets:
             counted.update(self._counted(at, header, result))
             parts += self._given(at, processor, result.changes)
         if of_the_end:
-            header, result = self._end(at, processor, store, of_the_end)
+            assert self.ends is not None
+            header, result = self.host.end(at, processor, store, of_the_end, self.ends.sinks)
             counted.update(self._counted(at, header, result))
             parts += self._given(at, processor, result.changes, ended=True)
         else:
@@ -161,10 +162,6 @@ class Buckets:
 
     def _save(self, at: At, processor: TaskProcessor, store: SparkStore) -> None:
         self.host.save(at, processor, store)
-
-    def _end(self, at: At, processor: TaskProcessor, store: SparkStore, cells: list[Cell]) -> tuple[Header, Result]:
-        assert self.ends is not None
-        return self.host.end(at, processor, store, cells, self.ends.sinks)
 
     def _elsewhere(self, label: int, cells: list[Cell]) -> Iterator[pd.DataFrame]:
         if self.onward is not None:

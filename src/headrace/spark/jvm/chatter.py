@@ -53,7 +53,6 @@ def why_no_java(said: str) -> HeadraceError:
     if says("jdk.incubator.vector"):
         return SetupError(f"{java} lacks the module jdk.incubator.vector, as cut-down runtimes do", hint=hint)
     if says("Could not reserve enough space", "insufficient memory", "Cannot allocate memory"):
-        return SystemFailure(
-            "there is too little memory to start the JVM", hint="free some, or give it less: HEADRACE_DRIVER_MEMORY=2g"
-        )
+        less = "free some, or give it less: HEADRACE_DRIVER_MEMORY=2g"
+        return SystemFailure("there is too little memory to start the JVM", hint=less)
     return SetupError(f"Spark did not start: {said}", hint=hint)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
+from py4j.java_gateway import JavaGateway
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
@@ -12,9 +12,6 @@ from pyspark.serializers import UTF8Deserializer, read_int
 
 from headrace.spark.jvm.chatter import Chatter, why_no_java
 from headrace.spark.jvm.process import Jvm, take
-
-if TYPE_CHECKING:
-    from py4j.java_gateway import JavaGateway
 
 PORT, SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 # What PySpark asks for with nearly every column. For each answer the JVM would look through all jars for classes of the

@@ -10,6 +10,7 @@ import fcntl
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 
 PREFIX = "headrace-"
 LOCK = ".headrace-lock"
@@ -46,13 +47,10 @@ def sweep(base: str) -> None:
             lock = os.open(os.path.join(entry.path, LOCK), os.O_RDWR)
         except OSError:
             continue  # not one of these, being made, or another user's
-        try:
+        with suppress(OSError):  # in use
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(entry.path, ignore_errors=True)
-        except OSError:
-            pass  # in use
-        finally:
-            os.close(lock)
+        os.close(lock)
 
 
 def _base() -> str:

@@ -33,17 +33,13 @@ def staging(target: Target) -> str:
 def publish(target: Target, staged: list[str], batch: int) -> None:
     """Make the files of a batch visible; what an earlier try of this batch published goes first."""
     if not signed_by(target):
-        raise OutputError(
-            f"{target.path!r} has been taken over by another run",
-            hint="give every run an output of its own, and stop one of them",
-        )
+        hint = "give every run an output of its own, and stop one of them"
+        raise OutputError(f"{target.path!r} has been taken over by another run", hint=hint)
     files = _merged(target, staged) if target.ordered and staged else sorted(staged)
     missing = next((path for path in files if not os.path.exists(path)), None)
     if missing is not None:
-        raise OutputError(
-            f"rows for {target.path!r} were written on another machine: {missing} is not here",
-            hint="on a cluster, name a path that all machines share, for example one that begins with s3a:// or hdfs://",
-        )
+        hint = "on a cluster, name a path that all machines share, for example one that begins with s3a:// or hdfs://"
+        raise OutputError(f"rows for {target.path!r} were written on another machine: {missing} is not here", hint=hint)
     if target.grows:
         _append(target, files, batch)
     else:
@@ -96,10 +92,8 @@ def begin(target: Target) -> None:
 def _append(target: Target, files: list[str], batch: int) -> None:
     note = _load(target)
     if batch < note["batch"]:
-        raise StateError(
-            f"{target.path!r} holds batch {note['batch']}, and the checkpoint is at batch {batch}",
-            hint="the checkpoint is an older copy: run with the newest, or into another file",
-        )
+        hint = "the checkpoint is an older copy: run with the newest, or into another file"
+        raise StateError(f"{target.path!r} holds batch {note['batch']}, and the checkpoint is at batch {batch}", hint=hint)
     start = note["from"] if batch == note["batch"] else note["length"]
     with open(target.path, "r+b") as out:
         size = out.seek(0, os.SEEK_END)
@@ -122,10 +116,8 @@ def _append(target: Target, files: list[str], batch: int) -> None:
 
 def _check_length(target: Target, size: int, written: int) -> None:
     if size < written:
-        raise OutputError(
-            f"{target.path!r} has {size} bytes, and {written} were written: somebody has taken it away or shortened it",
-            hint="put it back, or start anew with another checkpoint and --overwrite",
-        )
+        message = f"{target.path!r} has {size} bytes, and {written} were written: somebody has taken it away or shortened it"
+        raise OutputError(message, hint="put it back, or start anew with another checkpoint and --overwrite")
 
 
 def _same(out: Any, start: int, files: list[str]) -> bool:

@@ -71,26 +71,22 @@ def judge(target: Target, facts: Checkpoint, *, overwrite: bool, storage: Storag
         raise OutputError(_foreign(target, foreign), hint=f"{OTHER_PLACE}, or move it away: Headrace removes only what it wrote")
     if sign is None and facts.adopts:
         return []
-    busy = holder_of(storage_of(sign["path"]), sign["path"]) if sign is not None and _reachable(sign["path"]) else None
+    owner = sign["path"] if sign is not None else ""
+    busy = holder_of(storage_of(owner), owner) if "://" not in owner and os.path.isdir(owner) else None
     if busy is not None:
-        raise OutputError(
-            f"process {busy.get('pid')} on {busy.get('host')} is writing into {target.path!r}", hint=f"stop it, or {OTHER_PLACE}"
-        )
+        hint = f"stop it, or {OTHER_PLACE}"
+        raise OutputError(f"process {busy.get('pid')} on {busy.get('host')} is writing into {target.path!r}", hint=hint)
     if there and not overwrite:
-        whose = f", of the checkpoint {sign['path']!r}" if sign is not None and _lasting(sign["path"]) else ""
-        raise OutputError(
-            f"{target.path!r} holds the output of another run{whose}",
-            hint=f"run with --overwrite to replace it (in Python: overwrite=True), or {OTHER_PLACE}",
-        )
+        whose = f", of the checkpoint {owner!r}" if sign is not None and _lasting(owner) else ""
+        hint = f"run with --overwrite to replace it (in Python: overwrite=True), or {OTHER_PLACE}"
+        raise OutputError(f"{target.path!r} holds the output of another run{whose}", hint=hint)
     return [target.path, home(target)] if target.single else [join(target.path, name) for name in storage.names(target.path)]
 
 
 def _check_kind(target: Target, storage: Storage) -> None:
     if target.single and storage.is_folder(target.path):
-        raise OutputError(
-            f"{target.path!r} is a directory, and a path with an ending is one file",
-            hint=f"write '{target.path}/' for files in a directory, or {OTHER_PLACE}",
-        )
+        hint = f"write '{target.path}/' for files in a directory, or {OTHER_PLACE}"
+        raise OutputError(f"{target.path!r} is a directory, and a path with an ending is one file", hint=hint)
     if not target.single and storage.exists(target.path) and not storage.is_folder(target.path):
         raise OutputError(f"{target.path!r} is a file, and files are to go into a directory of that name", hint=OTHER_PLACE)
 
@@ -111,10 +107,8 @@ def _check_same(target: Target, sign: dict[str, Any]) -> None:
     if sign["query"] != target.name:
         raise OutputError(f"{target.path!r} holds the rows of {sign['query']!r}, another query of this run", hint=OTHER_PLACE)
     if sign["format"] != target.format:
-        raise OutputError(
-            f"{target.path!r} holds {sign['format']} of this run, and now {target.format} is asked for",
-            hint="go back to the format that it was begun with, or start anew with another checkpoint",
-        )
+        hint = "go back to the format that it was begun with, or start anew with another checkpoint"
+        raise OutputError(f"{target.path!r} holds {sign['format']} of this run, and now {target.format} is asked for", hint=hint)
 
 
 def _foreign(target: Target, names: list[str]) -> str:
@@ -122,10 +116,6 @@ def _foreign(target: Target, names: list[str]) -> str:
         return f"{target.path!r} is there, and Headrace did not write it"
     some = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return f"{target.path!r} holds what Headrace did not write: {some}"
-
-
-def _reachable(path: str) -> bool:
-    return "://" not in path and os.path.isdir(path)
 
 
 def _lasting(path: str) -> bool:

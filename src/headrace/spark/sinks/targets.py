@@ -92,14 +92,11 @@ def _table(spark: SparkSession, name: str, finish: Finish) -> str:
     described = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()  # to open the table would have Spark remember its files
     rows = {r["col_name"]: r["data_type"] for r in described}
     if rows.get("Provider", "").lower() != "parquet" or "# Partition Information" in rows:
-        raise OutputError(
-            f"table {name} is there, and is not a plain table of parquet: {rows.get('Provider')}",
-            hint="name a new table, which is made, or one made with USING parquet and no partitions",
-        )
+        hint = "name a new table, which is made, or one made with USING parquet and no partitions"
+        raise OutputError(f"table {name} is there, and is not a plain table of parquet: {rows.get('Provider')}", hint=hint)
     want = [*(["_op"] if op else []), *finish.query.node.schema.names]
     have = [r["col_name"] for r in takewhile(lambda r: r["col_name"] and not r["col_name"].startswith("#"), described)]
     if [n.lower() for n in want] != [n.lower() for n in have]:
-        raise OutputError(
-            f"table {name} has the columns {', '.join(have)}, and the query gives {', '.join(want)}", hint="name another table"
-        )
+        hint = "name another table"
+        raise OutputError(f"table {name} has the columns {', '.join(have)}, and the query gives {', '.join(want)}", hint=hint)
     return absolute(rows["Location"])

@@ -126,17 +126,13 @@ def _parquet(spark: SparkSession, stream: Stream, source: FileSource, found: Sur
     high, low = place_in_file("_metadata.file_path", "_metadata.file_modification_time", "_metadata.row_index")
     rows = frame.select(
         *(_micros(f).alias(f.name) if f.name.lower() in nanoseconds else F.col(f"`{f.name}`") for f in stream.schema.fields),
-        F.expr(high).alias("_high"),
-        F.expr(low).alias("_low"),
-        F.expr("_metadata.file_path").alias("__file"),
-    )
+        F.expr(high).alias("_high"), F.expr(low).alias("_low"), F.expr("_metadata.file_path").alias("__file"),
+    )  # fmt: skip
     line = F.col("_low").bitwiseAND(2**ROW_BITS - 1) + 1
-    reasons = (
-        Reason(~F.is_valid_utf8(f"`{name}`"), f"column {name!r} is STRING, and its bytes are no UTF-8")
-        for name in stream.schema.names
-        if name in found.unmarked
-    )
-    return Rows(rows, "rows", tuple(reasons), line=line, file=F.col("__file"))
+    doubted = [name for name in stream.schema.names if name in found.unmarked]
+    why = "column {!r} is STRING, and its bytes are no UTF-8"
+    reasons = tuple(Reason(~F.is_valid_utf8(f"`{name}`"), why.format(name)) for name in doubted)
+    return Rows(rows, "rows", reasons, line=line, file=F.col("__file"))
 
 
 def _micros(field: Field) -> Column:

@@ -37,9 +37,8 @@ def followed(
     if stream.static or not (follow or known):
         return source, None
     if not is_local(source.path):
-        warn(
-            "files in another file system are read whole, when they are first seen: one that grows is not read again", where=where
-        )
+        why = "files in another file system are read whole, when they are first seen"
+        warn(f"{why}: one that grows is not read again", where=where)
         return source, None
     path, format = absolute(source.path), known or source.format
     text = format in ("csv", "json")

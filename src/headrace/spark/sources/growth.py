@@ -28,10 +28,9 @@ def refuse_changed(facts: Checkpoint, streams: tuple[Stream, ...]) -> None:
     """A run that goes on would miss what was added to files that it has read already. Notes what there is now."""
     now = sizes_of(streams)
     for path, size, larger in _changed(facts.sizes, now):
-        raise StateError(
-            f"{path} had {size} bytes when this run began, and has {larger} now: what was added would not be read",
-            hint="name a new checkpoint directory; files that grow are followed with --follow from the start",
-        )
+        message = f"{path} had {size} bytes when this run began, and has {larger} now: what was added would not be read"
+        hint = "name a new checkpoint directory; files that grow are followed with --follow from the start"
+        raise StateError(message, hint=hint)
     facts.sizes = {**now, **facts.sizes}
 
 

@@ -98,9 +98,9 @@ def prepare(
     if rows.places != "arrival":
         columns += [F.col("_high"), F.col("_low")]
     # The time itself need not travel twice.
-    places_of = {
-        e: TIME if e == stream.timestamp and types(e, stream.schema) == "TIMESTAMP" else f"x{i}" for i, e in enumerate(exprs)
-    }
+    places_of = {e: f"x{i}" for i, e in enumerate(exprs)}
+    if stream.timestamp in places_of and types(stream.timestamp, stream.schema) == "TIMESTAMP":
+        places_of[stream.timestamp] = TIME
     columns += [value(e).alias(n) for e, n in places_of.items() if n != TIME]
     inputs = {(s, source): tuple(places_of[i.exprs[source]] for i in stages[s].inputs) for s, source in parts}
     return Prepared(base.select(*columns), rows.places, inputs, Words(tuple(r.text for r in reasons), stream.schema))
@@ -130,9 +130,8 @@ def _micros(stream: Stream, clause: str, expr: Expr, value: Column, types: Catal
         return F.unix_micros(value.cast("timestamp"))
     if kind in ("TINYINT", "SMALLINT", "INT", "BIGINT"):
         return F.try_multiply(value.cast("bigint"), F.lit(stream.timestamp_unit).cast("bigint"))
-    raise QueryError(
-        f"{clause} {expr} is a {kind}", where=f"stream {stream.name!r}", hint="give a TIMESTAMP, a DATE or an integer"
-    )
+    hint = "give a TIMESTAMP, a DATE or an integer"
+    raise QueryError(f"{clause} {expr} is a {kind}", where=f"stream {stream.name!r}", hint=hint)
 
 
 def _no_time(given: Column, expr: Expr, stream: Stream) -> Reason:
@@ -160,9 +159,8 @@ def _from_frame(stream: Stream, source: FrameSource, frame: DataFrame) -> Rows:
 
 def needs_now(stream: Stream) -> bool:
     """Whether anything depends on when rows come, not only on what they say."""
-    return not stream.static and (
-        stream.timestamp is None or any(x is not None for x in (stream.idle, stream.ahead, stream.end_after))
-    )
+    by_clock = any(x is not None for x in (stream.idle, stream.ahead, stream.end_after))
+    return not stream.static and (stream.timestamp is None or by_clock)
 
 
 def batch_time() -> Column:

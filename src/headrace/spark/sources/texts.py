@@ -22,9 +22,8 @@ TIMES = ("TIMESTAMP", "TIMESTAMP_NTZ")
 
 def read_texts(listed: DataFrame, reading: Reading, place: tuple[str, str], *, content: bool) -> DataFrame:
     """The texts of every record of the listed files. With `content`, their bytes come through Spark."""
-    files = listed.select(
-        "path", F.expr(place[0]).alias("high"), F.expr(place[1]).alias("low"), *(["content"] if content else [])
-    )
+    high, low = F.expr(place[0]).alias("high"), F.expr(place[1]).alias("low")
+    files = listed.select("path", high, low, *(["content"] if content else []))
     texts = ", ".join(f"`{name}` STRING" for name in (*reading.columns, TEXT, WHY))
     return files.mapInArrow(partial(_read_all, reading), f"{texts}, {LINE} BIGINT, _high BIGINT, {LOW} BIGINT")
 

@@ -71,10 +71,8 @@ def open_checkpoint(path: str, lowered: Lowered, buckets: int, storage: Storage 
 
 def another_script(path: str) -> StateError:
     """Why a checkpoint is not gone on with."""
-    return StateError(
-        f"the checkpoint {path!r} belongs to another script, or this one has changed since",
-        hint="name a new directory with --checkpoint, or go back to the script that wrote it",
-    )
+    hint = "name a new directory with --checkpoint, or go back to the script that wrote it"
+    return StateError(f"the checkpoint {path!r} belongs to another script, or this one has changed since", hint=hint)
 
 
 def new_checkpoint(path: str, lowered: Lowered, buckets: int, storage: Storage) -> Checkpoint:
@@ -92,10 +90,8 @@ def read_checkpoint(path: str, storage: Storage) -> Checkpoint | None:
         return None
     old = Checkpoint(**{**facts, "path": path, "files": tuple(facts["files"]), "adopts": facts.get("adopts", "id" not in facts)})
     if old.format != FORMAT:
-        raise StateError(
-            f"the checkpoint {path!r} has format {old.format}, and this version reads format {FORMAT}",
-            hint="run the version of Headrace that wrote it, or name a new directory",
-        )
+        hint = "run the version of Headrace that wrote it, or name a new directory"
+        raise StateError(f"the checkpoint {path!r} has format {old.format}, and this version reads format {FORMAT}", hint=hint)
     if "id" not in facts:
         old.store(storage)
     return old

@@ -101,15 +101,13 @@ class Lock:
 def refuse_other_things(storage: Storage, path: str) -> None:
     """A directory that is neither empty nor a checkpoint is somebody's, and nothing is written there."""
     if storage.exists(path) and not storage.is_folder(path):
-        raise StateError(
-            f"{path!r} is a file, and a checkpoint is a directory", hint="name an empty or a new directory with --checkpoint"
-        )
+        hint = "name an empty or a new directory with --checkpoint"
+        raise StateError(f"{path!r} is a file, and a checkpoint is a directory", hint=hint)
     names = storage.names(path)
     # A kill may have left half-written facts of ours, or a lock.
     if NAME not in names and any(not name.lstrip(".").startswith((NAME, LOCK)) for name in names):
-        raise StateError(
-            f"{path!r} is not empty and not a checkpoint of Headrace", hint="name an empty or a new directory with --checkpoint"
-        )
+        hint = "name an empty or a new directory with --checkpoint"
+        raise StateError(f"{path!r} is not empty and not a checkpoint of Headrace", hint=hint)
 
 
 def lock_early(checkpoint: str | None) -> Lock | None:
@@ -139,9 +137,8 @@ def holder_of(storage: Storage, path: str) -> dict[str, Any] | None:
 def require(storage: Storage, path: str, token: str) -> None:
     """Before a batch is published: an error if another run has taken over."""
     if not holds(storage, path, token):
-        raise StateError(
-            f"another run has taken over the checkpoint {path!r}", hint="leave the work to it, or stop it and start again"
-        )
+        hint = "leave the work to it, or stop it and start again"
+        raise StateError(f"another run has taken over the checkpoint {path!r}", hint=hint)
 
 
 def in_use(path: str, holder: dict[str, Any] | None, *, lease: bool = False) -> InUseError:

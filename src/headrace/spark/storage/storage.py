@@ -12,6 +12,7 @@ import posixpath
 import re
 import shutil
 import uuid
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote, urlsplit
 
@@ -77,8 +78,7 @@ def join(folder: str, *names: str) -> str:
 
 def parent(path: str) -> tuple[str, str]:
     """The folder that a file lies in, and its name."""
-    folder, name = posixpath.split(path)
-    return folder, name
+    return posixpath.split(path)
 
 
 class LocalStorage:
@@ -127,13 +127,11 @@ class LocalStorage:
         os.makedirs(folder, exist_ok=True)
 
     def delete(self, path: str) -> None:
-        try:
+        with suppress(FileNotFoundError):
             if os.path.isdir(path) and not os.path.islink(path):
                 shutil.rmtree(path)
             else:
                 os.remove(path)
-        except FileNotFoundError:
-            pass
 
     def fetch(self, path: str, here: str) -> None:
         shutil.copyfile(path, here)

@@ -83,11 +83,8 @@ class Calls(Results):
         return columns.rewrite(value.tree, value.span, swap, self.types)
 
     def _without_over(self, node: exp.Expr, where: Span) -> Exception:
-        return self.scope.text.error(
-            "an aggregate beside OVER (..) needs an OVER (..) of its own",
-            place(node, where),
-            hint="or use one window for all, with GROUP BY",
-        )
+        hint = "or use one window for all, with GROUP BY"
+        return self.scope.text.error("an aggregate beside OVER (..) needs an OVER (..) of its own", place(node, where), hint=hint)
 
     def _over(self, node: exp.Window, scope: Scope, where: Span, name: str | None) -> exp.Expr:
         if self.group is not None:
@@ -123,9 +120,8 @@ def inner_scalar(scope: Scope, tree: exp.Expr, where: Span, clause: str) -> Expr
 
     def refuse(node: exp.Expr) -> exp.Expr | None:
         if isinstance(node, exp.Window) or aggregate_name(node):
-            raise scope.text.error(
-                f"an aggregate cannot stand in {clause}", place(node, where), hint="put the inner SELECT into FROM (..)"
-            )
+            hint = "put the inner SELECT into FROM (..)"
+            raise scope.text.error(f"an aggregate cannot stand in {clause}", place(node, where), hint=hint)
         return None
 
     return scope.rewrite(tree, where, refuse)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from headrace.errors import unknown
+from headrace.plan.nodes import Node
 from headrace.plan.profiles import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from headrace.plan.nodes import Node
-    from headrace.plan.schema import Schema
-    from headrace.plan.stream import Stream
-    from headrace.sql.errors import Text
-    from headrace.sql.parse.syntax import Branch, Name, Statement
+from headrace.plan.schema import Schema
+from headrace.plan.stream import Stream
+from headrace.sql.errors import Text
+from headrace.sql.parse.syntax import Branch, Name, Statement
 
 
 @dataclass
@@ -60,11 +56,8 @@ class Catalog:
             if fill.open:
                 raise self.text.error(f"stream {name.text!r} is filled from itself", name.span)
             if not fill.parts:
-                raise self.text.error(
-                    f"stream {name.text!r} has no source, and nothing fills it",
-                    name.span,
-                    hint=f"INSERT INTO {name.text} SELECT ..",
-                )
+                hint = f"INSERT INTO {name.text} SELECT .."
+                raise self.text.error(f"stream {name.text!r} has no source, and nothing fills it", name.span, hint=hint)
             fill.open = True
             fill.node = fill.make()
         return fill.node

@@ -9,7 +9,7 @@ from headrace.errors import unknown
 from headrace.plan.expr import Expr
 from headrace.plan.nodes import Scan
 from headrace.plan.schema import Field, Schema
-from headrace.plan.stream import FrameSource, GenerateSource, Source, Stream, Unique, kafka_position
+from headrace.plan.stream import FrameSource, GenerateSource, Stream, Unique, kafka_position
 from headrace.plan.types import INTEGRAL, base_type
 from headrace.sql.bind.catalog import Catalog
 from headrace.sql.bind.fill import bind_body, conform
@@ -38,11 +38,14 @@ def bind_stream(statement: CreateStream, catalog: Catalog) -> None:
     schema = shape_of(statement.columns, catalog) if statement.columns else _known_columns(statement, catalog)
     scope = Scope(catalog.text, schema, (statement.name.text,))
     timing = statement.timing
+    source = statement.source
+    if isinstance(source, FrameSource):
+        source = replace(source, position=kafka_position(schema))  # one with the columns of Kafka is placed by them
     # With punctuation, what is wrong about the clauses together is wrong about it.
     with catalog.text.at(timing.punctuation.span if timing.punctuation else statement.name.span):
         stream = Stream(
             name=statement.name.text,
-            source=_placed(statement.source, schema),
+            source=source,
             schema=schema,
             timestamp=_timestamp(timing, scope),
             timestamp_unit=timing.timestamp_unit or 1_000,
@@ -57,11 +60,6 @@ def bind_stream(statement: CreateStream, catalog: Catalog) -> None:
         )
     catalog.add_stream(statement.name, Scan(stream))
     catalog.base.append(stream)
-
-
-def _placed(source: Source, schema: Schema) -> Source:
-    """A DataFrame that has the columns of Kafka is placed by them."""
-    return replace(source, position=kafka_position(schema)) if isinstance(source, FrameSource) else source
 
 
 def _columns(given: Columns, catalog: Catalog) -> Schema:

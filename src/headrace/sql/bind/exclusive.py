@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import product
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from headrace.plan.expr import conjuncts
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    Comparison = tuple[str, frozenset[int], exp.Expr]
+Comparison = tuple[str, frozenset[int], exp.Expr]
 
 # How the left side may lie to the right one: below, at, above it.
 OUTCOMES: dict[type[exp.Expr], frozenset[int]] = {

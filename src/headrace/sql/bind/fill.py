@@ -12,15 +12,17 @@ from headrace.sql.bind.columns import project
 from headrace.sql.bind.scope import Scope
 from headrace.sql.bind.select import bind_pattern, bind_select
 from headrace.sql.errors import Span
-from headrace.sql.parse.syntax import Body, Branch, Event, Item, Merged, Name, Select, Split
+from headrace.sql.parse.syntax import Body, Branch, Event, Insert, Item, Merged, Name, Select, Split
 
 # What a column may be given without a CAST (table 4.1 of FlinkCQL): to the right.
 WIDER = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
 
 
-def bind_body(body: Body, catalog: Catalog) -> Node:
+def bind_body(body: Body | Insert, catalog: Catalog) -> Node:
     """The plan of what stands after AS or INSERT INTO."""
     match body:
+        case Insert():
+            return bind_body(body.body, catalog)
         case Select():
             return bind_select(body, catalog)
         case Event():
@@ -51,9 +53,8 @@ def bind_branches(split: Split, catalog: Catalog) -> list[tuple[Branch, Node]]:
 def conform(node: Node, schema: Schema, catalog: Catalog, span: Span) -> Node:
     """The same rows under the columns of a stream that was declared with some; they go by place."""
     if len(node.schema.fields) != len(schema.fields):
-        raise catalog.text.error(
-            f"the stream has {len(schema.fields)} columns {schema}, and this gives {len(node.schema.fields)}, {node.schema}", span
-        )
+        counts = len(schema.fields), len(node.schema.fields)
+        raise catalog.text.error(f"the stream has {counts[0]} columns {schema}, and this gives {counts[1]}, {node.schema}", span)
     items = []
     for column, given in zip(schema.fields, node.schema.fields, strict=True):
         if column.type != given.type and not _fits(given.type, column.type):

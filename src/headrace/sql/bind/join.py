@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -13,20 +13,15 @@ from headrace.plan.joins import KEY_HINT, Join, JoinKind, common_type
 from headrace.plan.nodes import Filter, Node, Project, in_arrival_order
 from headrace.plan.query import is_table
 from headrace.plan.windows import RangeWindow, UnboundedWindow, Window
+from headrace.sql.bind.catalog import Catalog
 from headrace.sql.bind.meeting import TIMES, meeting
 from headrace.sql.bind.policy import event_window
-from headrace.sql.bind.scope import Scope, place
-from headrace.sql.parse.syntax import Select
+from headrace.sql.bind.scope import Scope, place, renamed
+from headrace.sql.errors import Span, Text
+from headrace.sql.parse.syntax import From, Joined, Scalar, Select, Star
 from headrace.sql.parse.windows import RangeSpec, RowsSpec, SizeSpec, UnboundedSpec
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from headrace.sql.bind.catalog import Catalog
-    from headrace.sql.errors import Span, Text
-    from headrace.sql.parse.syntax import From, Joined, Scalar, Star
-
-    Pair = tuple[Expr, Expr]
+Pair = tuple[Expr, Expr]
 
 KINDS = {"CROSS": JoinKind.INNER, "INNER": JoinKind.INNER, "LEFT": JoinKind.LEFT, "RIGHT": JoinKind.RIGHT, "FULL": JoinKind.FULL}
 WINDOW_HINT = "for example [RANGE 5 MINUTES], [ROWS 1 PARTITIONED BY key], [UNBOUNDED] or [NOW]"
@@ -56,7 +51,7 @@ class JoinScope(Scope):
                     if found is None:
                         names = [spelt for spelt, _ in side.columns.values()]
                         raise self.text.error(unknown("column", parts[1].name, names), place(parts[1], where))
-                    return [_renamed(parts[1], found[1]), *parts[2:]]
+                    return [renamed(parts[1], found[1]), *parts[2:]]
         name = parts[0].name.lower()
         if len(parts) == 1 and name in self.aliases:
             return parts
@@ -65,7 +60,7 @@ class JoinScope(Scope):
             qualified = " or ".join(f"{s.qualifier}.{parts[0].name}" for s in holders if s.qualifier)
             hint = f"write {qualified}" if qualified else "give the streams names with AS"
             raise self.text.error(f"both streams have a column {parts[0].name!r}", place(parts[0], where), hint=hint)
-        return [_renamed(parts[0], holders[0].columns[name][1]), *parts[1:]] if holders else parts
+        return [renamed(parts[0], holders[0].columns[name][1]), *parts[1:]] if holders else parts
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -80,12 +75,6 @@ class JoinScope(Scope):
         return [(spelt, Expr.column(name)) for s in sides for spelt, name in s.columns.values()]
 
 
-def _renamed(part: exp.Identifier, name: str) -> exp.Identifier:
-    found = exp.to_identifier(name)
-    found.meta.update(part.meta)
-    return found
-
-
 def bind_join(
     select: Select, source: Joined, catalog: Catalog, read: Callable[[From, Catalog], Node], later: frozenset[str]
 ) -> tuple[Node, JoinScope, Select]:
@@ -94,11 +83,8 @@ def bind_join(
     nodes = [_side(side, catalog, read) for side in (source.left, source.right)]
     names = [side.qualifier for side in (source.left, source.right)]
     if names[0] is not None and names[1] is not None and names[0].lower() == names[1].lower():
-        raise text.error(
-            f"both streams are called {names[0]!r} here",
-            source.right.span,
-            hint=f"name them: {names[0]} .. AS x JOIN {names[1]} .. AS y",
-        )
+        hint = f"name them: {names[0]} .. AS x JOIN {names[1]} .. AS y"
+        raise text.error(f"both streams are called {names[0]!r} here", source.right.span, hint=hint)
     meets = meeting((source.left, source.right), nodes, text, outer=any(kind.preserved))
     if meets is not None:
         nodes = list(meets.nodes)

@@ -36,12 +36,7 @@ def meeting(sides: Sequence[From], nodes: Sequence[Node], text: Text, *, outer: 
         return None
     for side, spec in zip(sides, specs, strict=True):
         at = side.window.span if side.window else side.span
-        if (
-            not isinstance(spec, SizeSpec)
-            or {spec.size.unit, spec.every.unit} != {"time"}
-            or spec.size.system
-            or spec.every.system
-        ):
+        if not isinstance(spec, SizeSpec) or any(a.unit != "time" or a.system for a in (spec.size, spec.every)):
             raise text.error("windows that the clock looks at are joined with such windows only", at, hint=HINT)
         if spec.partition_by:
             raise text.error("a join has its partitions by ON", at, hint="leave PARTITIONED BY out")

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from headrace.errors import QueryError
 from headrace.plan.expr import Expr, all_of, conjuncts
 from headrace.plan.joins import KEY_HINT, common_type
-from headrace.plan.nodes import Filter, in_arrival_order
+from headrace.plan.nodes import Filter, Node, in_arrival_order
 from headrace.plan.patterns import Pattern, Place, Selection, Spill, check_neighbours, compares_negated, pattern
 from headrace.plan.query import is_table
 from headrace.scalars.words import check_between
+from headrace.sql.bind.catalog import Catalog
 from headrace.sql.bind.columns import project
 from headrace.sql.bind.scope import extent, has_aggregate
 from headrace.sql.bind.scope_pattern import GroupCalls, PatternScope
-from headrace.sql.errors import Span, SqlError
-from headrace.sql.parse.syntax import Item, Scalar
+from headrace.sql.errors import Span, SqlError, Text
+from headrace.sql.parse.syntax import Element, Event, From, Item, Scalar, Star
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from headrace.plan.nodes import Node
-    from headrace.sql.bind.catalog import Catalog
-    from headrace.sql.errors import Text
-    from headrace.sql.parse.syntax import Element, Event, From, Star
-
-    Written = Sequence[Item | Star]
+Written = Sequence[Item | Star]
 
 
 def bind_event(event: Event, catalog: Catalog, read: Callable[[From, Catalog], Node]) -> Node:
@@ -147,9 +140,6 @@ def _check_names(text: Text, places: Sequence[tuple[Place, Span]]) -> None:
     seen: set[str] = set()
     for found, at in places:
         if found.name.lower() in seen:
-            raise text.error(
-                f"two events of the pattern are called {found.name!r}",
-                at,
-                hint="give each a name of its own: SEQ(payments a, payments b)",
-            )
+            hint = "give each a name of its own: SEQ(payments a, payments b)"
+            raise text.error(f"two events of the pattern are called {found.name!r}", at, hint=hint)
         seen.add(found.name.lower())

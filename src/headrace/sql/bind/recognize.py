@@ -23,8 +23,8 @@ from headrace.sql.bind.exclusive import exclude
 from headrace.sql.bind.pattern import Drawn, place_of
 from headrace.sql.bind.scope import Scope, extent
 from headrace.sql.bind.symbols import Reader
-from headrace.sql.errors import Span, Text
-from headrace.sql.parse.syntax import From, Item, Recognize, Scalar, Symbol
+from headrace.sql.errors import Text
+from headrace.sql.parse.syntax import From, Item, Recognize, Scalar, Star, Symbol
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,8 @@ def bind_recognize(given: Recognize, catalog: Catalog, read: Callable[[From, Cat
     parts = _parts(given.symbols)
     selection = Selection.NEXT if any(s.skipped for s in given.symbols) else Selection.STRICT
     if selection is Selection.STRICT and len(parts) > 1 and _drops(node):
-        raise text.error(
-            "neighbours are rows that nothing lies between, also none that a WHERE has dropped",
-            given.source.span,
-            hint="read the stream itself, and put the condition into DEFINE",
-        )
+        message = "neighbours are rows that nothing lies between, also none that a WHERE has dropped"
+        raise text.error(message, given.source.span, hint="read the stream itself, and put the condition into DEFINE")
     with text.at(given.source.span):
         places = [(place_of(p.name, node, repeated=p.symbol.repeated), p.symbol.span) for p in parts]
     drawn = Drawn(text, places)
@@ -59,9 +56,8 @@ def bind_recognize(given: Recognize, catalog: Catalog, read: Callable[[From, Cat
     items = [_key_item(key, drawn.places[single], scope) for key in given.partition_by]
     items += [_measure(item, reader, text) for item in given.measures]
     if not items:
-        raise text.error(
-            "a match has no columns", given.span, hint="MEASURES says what is shown of it, PARTITION BY of whom it is"
-        )
+        hint = "MEASURES says what is shown of it, PARTITION BY of whom it is"
+        raise text.error("a match has no columns", given.span, hint=hint)
     bound = drawn.columns(items, text)
     _define(given, parts, reader, drawn, text, strict=selection is Selection.STRICT)
     _check_preferred(given, parts, selection, text)
@@ -76,9 +72,8 @@ def bind_recognize(given: Recognize, catalog: Catalog, read: Callable[[From, Cat
 def _check_order(given: Recognize, node: Node, scope: Scope) -> None:
     bound = scope.bind(given.order_by, "ORDER BY")
     if not _is_time(bound, node):
-        raise scope.text.error(
-            "rows are matched in the order of time, and this is not the TIMESTAMP BY of the stream", given.order_by.span
-        )
+        message = "rows are matched in the order of time, and this is not the TIMESTAMP BY of the stream"
+        raise scope.text.error(message, given.order_by.span)
 
 
 def _is_time(expr: Expr, node: Node) -> bool:
@@ -142,11 +137,8 @@ def _check_skipped(symbols: tuple[Symbol, ...], defined: set[str], text: Text) -
         raise text.error("rows in between stand between two symbols", skipped[0].span, hint="for example A X*? B")
     for one, other in pairwise(symbols):
         if skipped and not one.skipped and not other.skipped:
-            raise text.error(
-                f"{other.name.text} follows at once, and others after rows in between: a pattern has one or the other",
-                other.span,
-                hint="put a symbol with *? into every gap, or into none",
-            )
+            message = f"{other.name.text} follows at once, and others after rows in between: a pattern has one or the other"
+            raise text.error(message, other.span, hint="put a symbol with *? into every gap, or into none")
     several = next((s for s in symbols if skipped and (s.repeated or s.times > 1)), None)
     if several is not None:
         raise text.error("in a pattern with rows in between every symbol stands for one row", several.span)
@@ -171,18 +163,15 @@ def _check_preferred(given: Recognize, parts: list[Part], selection: Selection, 
     conditions = {name.text.lower(): conjuncts(value.tree) for name, value in given.defines}
     if parts[-1].symbol.repeated:
         symbol = parts[-1].symbol
-        raise text.error(
-            f"nothing tells where the rows of {symbol.name.text} end", symbol.span, hint="let another symbol follow them"
-        )
+        hint = "let another symbol follow them"
+        raise text.error(f"nothing tells where the rows of {symbol.name.text} end", symbol.span, hint=hint)
     for one, other in pairwise(parts):
         if one.symbol.repeated:
             names = [p.symbol.name.text for p in (one, other)]
             if not exclude(*(_own(conditions.get(n.lower(), []), n) for n in names)):
-                raise text.error(
-                    f"a row could be one of {names[0]} and {names[1]}, and then there are several matches from one row",
-                    one.symbol.span.to(other.symbol.span),
-                    hint=f"let DEFINE tell them apart: {names[1]} AS .. AND NOT (what {names[0]} is)",
-                )
+                message = f"a row could be one of {names[0]} and {names[1]}, and then there are several matches from one row"
+                hint = f"let DEFINE tell them apart: {names[1]} AS .. AND NOT (what {names[0]} is)"
+                raise text.error(message, one.symbol.span.to(other.symbol.span), hint=hint)
     if selection is Selection.NEXT:
         _check_backtracking(given, parts, text)
 
@@ -207,11 +196,9 @@ def _check_backtracking(given: Recognize, parts: list[Part], text: Text) -> None
         for column in value.tree.find_all(exp.Column):
             symbol = column.parts[0].name  # also before a field of a struct, where sqlglot has it for a database or a catalog
             if len(column.parts) > 1 and symbol.lower() in middle - {name.text.lower()}:
-                raise text.error(
-                    f"{name.text} depends on which row is taken for {symbol}, and only the first that fits is tried",
-                    extent(text, column, value.span),
-                    hint=f"with rows in between, conditions compare a row with that of {parts[0].symbol.name.text}",
-                )
+                message = f"{name.text} depends on which row is taken for {symbol}, and only the first that fits is tried"
+                hint = f"with rows in between, conditions compare a row with that of {parts[0].symbol.name.text}"
+                raise text.error(message, extent(text, column, value.span), hint=hint)
 
 
 # Clauses
@@ -246,17 +233,12 @@ def _key_item(key: Scalar, place: Place, scope: Scope) -> Item:
     return Item(Scalar(key.tree.transform(own), key.span), None, name)
 
 
-def _measure(item: object, reader: Reader, text: Text) -> Item:
+def _measure(item: Item | Star, reader: Reader, text: Text) -> Item:
     if not isinstance(item, Item):
-        raise text.error("MEASURES are expressions with names", _span(item), hint="for example A.id AS first_id")
+        raise text.error("MEASURES are expressions with names", item.span, hint="for example A.id AS first_id")
     if item.alias is None and not isinstance(item.value.tree, exp.Column):
         raise text.error("a measure has a name", item.value.span, hint="write AS and a name behind it")
     return Item(Scalar(reader.measure(item.value), item.value.span), item.alias, item.name)
-
-
-def _span(star: object) -> Span:
-    span: Span = star.span  # type: ignore[attr-defined]
-    return span
 
 
 def _define(given: Recognize, parts: list[Part], reader: Reader, drawn: Drawn, text: Text, *, strict: bool) -> None:

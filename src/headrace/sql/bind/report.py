@@ -73,7 +73,6 @@ class Report:
             if name.lower() not in shown:
                 at = next((c for c in written.tree.find_all(exp.Column) if c.name.lower() == name.lower()), written.tree)
                 where = place(at, written.span)
-                raise self.scope.text.error(
-                    f"{name!r} has no one value in a group", where, hint=f"add it to GROUP BY; {GROUP_HINT}"
-                )
+                hint = f"add it to GROUP BY; {GROUP_HINT}"
+                raise self.scope.text.error(f"{name!r} has no one value in a group", where, hint=hint)
         return found

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 from sqlglot import exp
 
 from headrace.errors import unknown
 from headrace.plan.aggregates import NAMES
 from headrace.plan.expr import Expr
+from headrace.plan.schema import Schema
 from headrace.plan.typecheck import TypeMismatch, Typing
 from headrace.plan.types import base_type
-from headrace.sql.errors import Span
+from headrace.sql.errors import Span, Text
+from headrace.sql.parse.syntax import Scalar, Star
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from headrace.plan.schema import Schema
-    from headrace.sql.errors import Text
-    from headrace.sql.parse.syntax import Scalar, Star
-
-    Swap = Callable[[exp.Expr], exp.Expr | None]
+Swap = Callable[[exp.Expr], exp.Expr | None]
 
 NESTED = ("STRUCT", "MAP", "VARIANT", "UNKNOWN")
 NOT_CONDITIONS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ",
@@ -32,6 +28,7 @@ NOT_CONDITIONS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DE
 class Scope:
     """The columns that an expression may use, and what may stand before their dot."""
 
+    what: ClassVar[str] = "stream"  # what may stand there is called
     text: Text
     schema: Schema
     qualifiers: tuple[str, ...] = ()
@@ -104,9 +101,9 @@ class Scope:
             raise self._unknown(first, where, qualified=bool(rest))
         found = self.schema.field(name)
         if rest and base_type(found.type) not in NESTED:
-            raise self.text.error(
-                f"{name!r} is neither a stream that is read here nor a column with fields", place(first, where), hint=self._hint()
-            )
+            message = f"{name!r} is neither a stream that is read here nor a column with fields"
+            hint = f"streams read here: {', '.join(self.qualifiers) or 'none'}"
+            raise self.text.error(message, place(first, where), hint=hint)
         tree = placed(Expr.column(found.name).tree, known_extent(self.text, node))
         for part in rest:
             tree = exp.Dot(this=tree if isinstance(tree, exp.Dot) else exp.paren(tree), expression=part.copy())
@@ -124,12 +121,13 @@ class Scope:
     def check_star(self, star: Star) -> None:
         """What stands before the star is read here."""
         if star.qualifier and star.qualifier.text.lower() not in map(str.lower, self.qualifiers):
-            raise self.text.error(unknown("stream", star.qualifier.text, self.qualifiers), star.qualifier.span)
+            raise self.text.error(unknown(self.what, star.qualifier.text, self.qualifiers), star.qualifier.span)
 
     def _unknown(self, part: exp.Expr, where: Span, *, qualified: bool) -> Exception:
         name = part.name
         if qualified:
-            return self.text.error(unknown("stream or column", name, (*self.qualifiers, *self.names)), place(part, where))
+            message = unknown(f"{self.what} or column", name, (*self.qualifiers, *self.names))
+            return self.text.error(message, place(part, where))
         hint = None
         if name.lower() in self.later:
             hint = f"{name} is a name of the SELECT, which this clause comes before: repeat the expression"
@@ -140,8 +138,12 @@ class Scope:
         """The columns, as a user calls them."""
         return self.schema.names
 
-    def _hint(self) -> str:
-        return f"streams read here: {', '.join(self.qualifiers) or 'none'}"
+
+def renamed(part: exp.Identifier, name: str) -> exp.Identifier:
+    """Another name at the same place."""
+    found = exp.to_identifier(name)
+    found.meta.update(part.meta)
+    return found
 
 
 def place(node: exp.Expr, default: Span) -> Span:

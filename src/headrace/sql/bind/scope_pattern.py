@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sqlglot import exp
 
@@ -11,7 +12,7 @@ from headrace.plan.aggregates import function
 from headrace.plan.expr import Expr
 from headrace.plan.patterns import Place, place_columns
 from headrace.sql.bind.calls import Results
-from headrace.sql.bind.scope import Scope, aggregate_name, place
+from headrace.sql.bind.scope import Scope, aggregate_name, place, renamed
 from headrace.sql.errors import Span
 from headrace.sql.parse.syntax import Scalar, Star
 
@@ -20,6 +21,7 @@ from headrace.sql.parse.syntax import Scalar, Star
 class PatternScope(Scope):
     """The columns of all places. A name that several have needs the event before it."""
 
+    what: ClassVar[str] = "event"
     places: tuple[Place, ...] = ()
     shown: bool = False  # only columns of events of which a result has exactly one
 
@@ -29,9 +31,7 @@ class PatternScope(Scope):
         if self.shown:
             self._check_shown(at, rest[0].name, place(parts[0], where))
         columns = {old.lower(): new for old, new in place_columns(self.places)[at].items()}
-        column = exp.to_identifier(columns[rest[0].name.lower()])
-        column.meta.update(rest[0].meta)
-        return [column, *rest[1:]]
+        return [renamed(rest[0], columns[rest[0].name.lower()]), *rest[1:]]
 
     def find(self, parts: list[exp.Identifier], where: Span) -> tuple[int, list[exp.Identifier]]:
         """The place that a name is of, and the name without that of the place."""
@@ -72,23 +72,12 @@ class PatternScope(Scope):
         self._check_shown(at, "x", star.span)
         return [(old, Expr.column(new)) for old, new in columns[at].items()]
 
-    def check_star(self, star: Star) -> None:
-        """What stands before the star is an event of the pattern."""
-        if star.qualifier and self.named(star.qualifier.text) is None:
-            raise self.text.error(unknown("event", star.qualifier.text, self.qualifiers), star.qualifier.span)
-
-    def _unknown(self, part: exp.Expr, where: Span, *, qualified: bool) -> Exception:
-        if not qualified:
-            return super()._unknown(part, where, qualified=False)
-        return self.text.error(unknown("event or column", part.name, (*self.qualifiers, *self.names)), place(part, where))
-
     def _check_shown(self, at: int, column: str, where: Span) -> None:
         found = self.places[at]
         if found.negated:
             single = ", ".join(p.name for p in self.places if not (p.negated or p.repeated))
-            raise self.text.error(
-                f"{found.name!r} must not be there, so a result has no columns of it", where, hint=f"a result has one: {single}"
-            )
+            message = f"{found.name!r} must not be there, so a result has no columns of it"
+            raise self.text.error(message, where, hint=f"a result has one: {single}")
         if found.repeated:
             name = found.name
             hint = f"write FIRST({name}.{column}), LAST({name}.{column}), COUNT({name}), or another aggregate of them"

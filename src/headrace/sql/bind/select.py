@@ -24,7 +24,6 @@ from headrace.sql.bind.scope import Scope, aggregate_name, find_over, has_aggreg
 from headrace.sql.errors import Span
 from headrace.sql.parse.syntax import Event, From, FromStream, Item, Joined, Recognize, Scalar, Select, WindowClause
 
-Items = tuple[tuple[str, Expr], ...]
 WINDOW_HINT = "put a window behind the stream, for example [RANGE 5 MINUTES]"
 
 
@@ -49,9 +48,8 @@ def bind_select(select: Select, catalog: Catalog) -> Node:
     elif clause is not None:
         check_able(scope.text, settings, ability_of(clause.spec), clause.span)
     if select.batch_by and clause is None:
-        raise scope.text.error(
-            "BATCH BY says when a window is looked at, and there is none", select.batch_by.span, hint=WINDOW_HINT
-        )
+        message = "BATCH BY says when a window is looked at, and there is none"
+        raise scope.text.error(message, select.batch_by.span, hint=WINDOW_HINT)
     if select.relation and (clause is None or over is not None) and select.relation.text != "ISTREAM":
         message = f"{select.relation.text} needs a window that rows leave"
         raise scope.text.error(message, select.relation.span, hint=LOOKS_HINT)
@@ -97,9 +95,8 @@ def _named(relation: FromStream, catalog: Catalog) -> Node:
         return node
     if not isinstance(node, Scan):
         hint = f"write {relation.side}({base_stream(node).name})"
-        raise catalog.text.error(
-            f"{relation.name.text!r} is derived: it has no {relation.side} rows of its own", relation.name.span, hint=hint
-        )
+        message = f"{relation.name.text!r} is derived: it has no {relation.side} rows of its own"
+        raise catalog.text.error(message, relation.name.span, hint=hint)
     return Late(node.stream) if relation.side == "late" else Rejected(node.stream)
 
 
@@ -116,7 +113,7 @@ def _one_window(select: Select, scope: Scope) -> WindowClause | None:
 
 def _of_rows(select: Select, relation: str, clause: WindowClause, window: Window, node: Node, scope: Scope) -> Node | None:
     """ISTREAM or DSTREAM over a window that every event looks at; None where it gives what it would give without the word."""
-    plain = not _aggregates(select, scope) and not select.group_by
+    plain = not select.group_by and not any(has_aggregate(i.value) for i in select.items if isinstance(i, Item))
     if relation == "ISTREAM":
         return _select_plain(select, node, scope) if plain else None  # rows come into a window as they come
     if plain and relation == "DSTREAM" and window.edges:
@@ -128,16 +125,9 @@ def _of_rows(select: Select, relation: str, clause: WindowClause, window: Window
     raise scope.text.error(message, select.relation.span, hint=LOOKS_HINT)
 
 
-def _aggregates(select: Select, scope: Scope) -> bool:
-    return any(has_aggregate(i.value) for i in select.items if isinstance(i, Item))
-
-
 def _first_over(select: Select) -> Span | None:
-    for item in select.items:
-        found = find_over(item.value) if isinstance(item, Item) else None
-        if found is not None and isinstance(item, Item):
-            return place(found, item.value.span)
-    return None
+    found = ((find_over(i.value), i.value.span) for i in select.items if isinstance(i, Item))
+    return next((place(over, span) for over, span in found if over is not None), None)
 
 
 # --- the three kinds of SELECT
@@ -147,17 +137,17 @@ def _select_plain(select: Select, node: Node, scope: Scope) -> Node:
     """No window: rows one by one."""
     text = scope.text
     for value in [i.value for i in select.items if isinstance(i, Item)] + [v for v in [select.having] if v]:
-        if has_aggregate(value):
-            raise text.error("an aggregate over an endless stream needs a window", _call_place(scope, value), hint=WINDOW_HINT)
+        if call := next(filter(aggregate_name, value.tree.walk()), None):
+            where = place(call, value.span)
+            raise text.error("an aggregate over an endless stream needs a window", where, hint=WINDOW_HINT)
     if select.group_by:
         raise text.error("GROUP BY needs a window and an aggregate", select.group_by[0].span, hint=WINDOW_HINT)
     if select.having:
         raise text.error("HAVING needs a window and an aggregate", select.having.span, hint="WHERE filters rows")
     if select.where:
         node = Filter(node, scope.condition(select.where, "WHERE"))
-    return project(
-        select.items, select.span, node, scope, [(i, scope.bind(i.value, "SELECT")) for i in select.items if isinstance(i, Item)]
-    )
+    bound = [(i, scope.bind(i.value, "SELECT")) for i in select.items if isinstance(i, Item)]
+    return project(select.items, select.span, node, scope, bound)
 
 
 def _select_window(select: Select, clause: WindowClause, window: Window, node: Node, scope: Scope) -> Node:
@@ -230,8 +220,3 @@ def _key(select: Select, key: Scalar, scope: Scope) -> Expr:
             if isinstance(item, Item) and item.alias and item.alias.text.lower() == column.name.lower():
                 return scope.bind(item.value, "GROUP BY")
     return scope.bind(key, "GROUP BY")
-
-
-def _call_place(scope: Scope, value: Scalar) -> Span:
-    found = next(n for n in value.tree.walk() if aggregate_name(n))
-    return place(found, value.span)

@@ -12,7 +12,7 @@ from headrace.sql.bind.scope import aggregate_name, place
 
 if TYPE_CHECKING:
     from headrace.sql.bind.recognize import Part
-    from headrace.sql.errors import Span, SqlError, Text
+    from headrace.sql.errors import Span, Text
     from headrace.sql.parse.syntax import Scalar
 
 NAVIGATION = ("PREV", "NEXT", "CLASSIFIER", "MATCH_NUMBER")
@@ -92,9 +92,8 @@ class Reader:
     def _check_before(self, places: list[int], at: int | None, node: exp.Expr, where: Span) -> None:
         if at is not None and places[0] > at:
             own, other = self.parts[at].symbol.name.text, self.parts[places[0]].symbol.name.text
-            raise self.text.error(
-                f"{other} comes after {own}, and is not known yet", place(node, where), hint=f"compare them in DEFINE {other}"
-            )
+            hint = f"compare them in DEFINE {other}"
+            raise self.text.error(f"{other} comes after {own}, and is not known yet", place(node, where), hint=hint)
 
     # --- functions
 
@@ -106,7 +105,8 @@ class Reader:
         if of.stars and isinstance(counted, exp.Column) and len(counted.parts) == 1 and self._places(counted.name):
             symbols = {counted.name}
         if len(symbols) != 1 or None in symbols:
-            raise self._unclear(name, place(node, where))
+            hint = "for example COUNT(B.*), SUM(B.x), LAST(B.x)"
+            raise self.text.error(f"{name} does not say of which symbol", place(node, where), hint=hint)
         symbol = str(next(iter(symbols)))
         places = self._places(symbol)
         if not places:
@@ -119,9 +119,8 @@ class Reader:
                 raise self.text.error(message, place(node, where), hint="put it into the DEFINE of the next symbol")
             return node.copy()  # as a whole: what stands in it is about the rows of the symbol
         if of.place is None or len(columns) != 1 or counted is not columns[0]:
-            raise self.text.error(
-                f"{name} is for a symbol with +, and {symbol} has none", place(node, where), hint="use its columns one by one"
-            )
+            hint = "use its columns one by one"
+            raise self.text.error(f"{name} is for a symbol with +, and {symbol} has none", place(node, where), hint=hint)
         found = at if at is not None and at in places and of.place == -1 else places[of.place]
         return self._of(found, columns[0], self._split(columns[0])[1], where)
 
@@ -130,9 +129,6 @@ class Reader:
         if name is None or isinstance(self._call(node.this, name, at, where), exp.Column):
             raise self.text.error("FILTER belongs to an aggregate of a symbol with +", place(node, where))
         return node.copy()
-
-    def _unclear(self, name: str, where: Span) -> SqlError:
-        return self.text.error(f"{name} does not say of which symbol", where, hint="for example COUNT(B.*), SUM(B.x), LAST(B.x)")
 
     def _previous(self, node: exp.Anonymous, at: int | None, where: Span) -> exp.Expr:
         """PREV(x) of a row is x of the row before it."""

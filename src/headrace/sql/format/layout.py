@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from headrace.sql.format.pieces import Piece
+from headrace.sql.format.pieces import Piece
 
 WIDTH = 100
 STEP = 2

@@ -19,7 +19,7 @@ from headrace.sql.format.marks import read_marks, same
 from headrace.sql.format.pieces import Piece, Pieces
 from headrace.sql.parse.statements import statements
 from headrace.sql.parse.syntax import Statement
-from headrace.sql.parse.tokens import STRINGS, span, tokenize
+from headrace.sql.parse.tokens import STRINGS, parts, span, tokenize
 
 
 @dataclass
@@ -59,10 +59,12 @@ def _paragraphs(text: Text, tokens: Sequence[Token]) -> list[Paragraph] | None:
 
     A comment on the line where a statement ends belongs to it, all others belong to the next.
     """
-    chunks, strays = _chunks(tokens)
-    sql, end = text.sql, 0
-    for stray in strays:
-        sql = sql[: stray.start] + " " + sql[stray.start + 1 :]
+    sql, end, chunks = text.sql, 0, []
+    for part in parts(tokens):
+        if part[0].token_type is TokenType.SEMICOLON:  # it ends no statement
+            sql = sql[: part[0].start] + " " + sql[part[0].start + 1 :]
+        else:
+            chunks.append(part)
     out: list[Paragraph] = []
     for chunk in [*chunks, []]:
         gap = sql[end : chunk[0].start] if chunk else sql[end:]
@@ -76,21 +78,6 @@ def _paragraphs(text: Text, tokens: Sequence[Token]) -> list[Paragraph] | None:
         if chunk or found:
             out.append(Paragraph(found, chunk, gap[len(gap.rstrip()) :].count("\n") > 1))
     return out
-
-
-def _chunks(tokens: Sequence[Token]) -> tuple[list[Sequence[Token]], list[Token]]:
-    """The tokens of every statement, and semicolons that end none."""
-    chunks: list[Sequence[Token]] = []
-    strays: list[Token] = []
-    start = 0
-    for at, token in enumerate(tokens):
-        if token.token_type is TokenType.SEMICOLON:
-            if at > start:
-                chunks.append(tokens[start : at + 1])
-            else:
-                strays.append(token)
-            start = at + 1
-    return ([*chunks, tokens[start:]] if start < len(tokens) else chunks), strays
 
 
 def _lines(text: Text, paragraph: Paragraph) -> Iterator[str]:
@@ -135,18 +122,15 @@ def _says_the_same(sql: str, text: Text, tokens: Sequence[Token], behind: str, s
         return False
     comments_now = _comments(new, found) + _texts(sql[span(found[-1]).end :])
     comments_then = _comments(text, tokens) + ([behind] if behind else [])
-    return (
-        [_essence(t) for t in found if t.token_type is not TokenType.SEMICOLON]
-        == [_essence(t) for t in tokens if t.token_type is not TokenType.SEMICOLON]
-        and " ".join(comments_now) == " ".join(comments_then)
-        and len(read) == 1
-        and same(read[0], statement)
-    )
+    if _essence(found) != _essence(tokens) or " ".join(comments_now) != " ".join(comments_then):
+        return False
+    return len(read) == 1 and same(read[0], statement)
 
 
-def _essence(token: Token) -> tuple[TokenType, str]:
-    quoted = token.token_type in STRINGS or token.token_type is TokenType.IDENTIFIER
-    return token.token_type, token.text if quoted else token.text.upper()
+def _essence(tokens: Sequence[Token]) -> list[tuple[TokenType, str]]:
+    quoted = (*STRINGS, TokenType.IDENTIFIER)
+    told = [(t.token_type, t.text if t.token_type in quoted else t.text.upper()) for t in tokens]
+    return [each for each in told if each[0] is not TokenType.SEMICOLON]
 
 
 def _comments(text: Text, tokens: Sequence[Token]) -> list[str]:

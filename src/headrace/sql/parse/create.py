@@ -10,23 +10,11 @@ from sqlglot.tokenizer_core import Token
 from headrace.plan.stream import Bound, FileSource, Source
 from headrace.plan.time import UNITS
 from headrace.sql.errors import Span
+from headrace.sql.parse import syntax
 from headrace.sql.parse.durations import duration
 from headrace.sql.parse.expressions import ends_operand, parse_scalar, read_type, scalar, scalars, tokens_of_expression
 from headrace.sql.parse.inserts import body
 from headrace.sql.parse.sources import source
-from headrace.sql.parse.syntax import (
-    Body,
-    Column,
-    Columns,
-    CreateDerived,
-    CreateEmpty,
-    CreateSchema,
-    CreateStream,
-    Name,
-    Scalar,
-    Statement,
-    Timing,
-)
 from headrace.sql.parse.tokens import Cursor, is_name, words
 
 CLAUSES = ("SOURCE", "TIMESTAMP BY", "DELAY", "PUNCTUATED BY", "IDLE", "AHEAD", "END AFTER", "KEEP", "UNIQUE BY")
@@ -35,24 +23,24 @@ DURATIONS = {"IDLE": "idle", "AHEAD": "ahead", "END AFTER": "end_after", "KEEP":
 
 
 @dataclass(frozen=True, slots=True)
-class NamedColumns(Columns):
+class NamedColumns(syntax.Columns):
     """The columns of a schema in the place of written ones: `CREATE SCHEMA a b EXTENDS parent`."""
 
-    schema: Name = field(kw_only=True)
+    schema: syntax.Name = field(kw_only=True)
 
 
-def create(cursor: Cursor) -> Statement:
+def create(cursor: Cursor) -> syntax.Statement:
     cursor.expect("CREATE")
     what = cursor.expect("SCHEMA", "STREAM", "TABLE")
     if what == "SCHEMA":
         name = cursor.name("the name of the schema")
-        return CreateSchema(name, _schema(cursor))
+        return syntax.CreateSchema(name, _schema(cursor))
     if what == "TABLE":
         return _table(cursor)
     return _stream(cursor)
 
 
-def _schema(cursor: Cursor) -> Columns:
+def _schema(cursor: Cursor) -> syntax.Columns:
     """Read `b` or `(a INT, ..)`, each with EXTENDS."""
     token = cursor.peek()
     if token is None or not (cursor.at("(", "EXTENDS") or is_name(token)):
@@ -69,11 +57,11 @@ def _named(cursor: Cursor) -> NamedColumns:
     return NamedColumns((), _parent(cursor) if cursor.accept("EXTENDS") else None, schema=name)
 
 
-def _parent(cursor: Cursor) -> Name:
+def _parent(cursor: Cursor) -> syntax.Name:
     return cursor.name("the schema that is extended")
 
 
-def columns(cursor: Cursor) -> Columns:
+def columns(cursor: Cursor) -> syntax.Columns:
     """Read `(a INT, ..)` with EXTENDS before or after it."""
     parent = _parent(cursor) if cursor.accept("EXTENDS") else None
     cursor.expect("(", what="'(' and columns" if parent else "'(' or EXTENDS")
@@ -81,35 +69,33 @@ def columns(cursor: Cursor) -> Columns:
     cursor.expect(")", what="',' or ')'")
     if parent is None and cursor.accept("EXTENDS"):
         parent = _parent(cursor)
-    return Columns(found, parent)
+    return syntax.Columns(found, parent)
 
 
-def _column(cursor: Cursor) -> Column:
+def _column(cursor: Cursor) -> syntax.Column:
     name = cursor.name("the name of a column")
-    return Column(name, read_type(cursor))
+    return syntax.Column(name, read_type(cursor))
 
 
-def _stream(cursor: Cursor) -> Statement:
+def _stream(cursor: Cursor) -> syntax.Statement:
     name = cursor.name("the name of the stream")
     if cursor.accept("AS"):
-        return CreateDerived(name, _derived(cursor))
+        return syntax.CreateDerived(name, _derived(cursor))
     shape = _shape(cursor)
     if shape is not None and cursor.accept("AS"):
-        return CreateDerived(name, _derived(cursor), shape)
+        return syntax.CreateDerived(name, _derived(cursor), shape)
     if shape is not None and cursor.done:
-        return CreateEmpty(name, shape)
+        return syntax.CreateEmpty(name, shape)
     found, where, timing = _clauses(cursor)
     if not cursor.done:
         raise cursor.expected("one of " + ", ".join(CLAUSES) + " or the end of the statement", near=CLAUSES)
     if found is None or where is None:
-        raise cursor.expected(
-            "SOURCE FILE(..), HOST(..) or GENERATE(..), or AS SELECT ..",
-            hint="a stream without a source is filled by INSERT INTO, and has no clauses of its own",
-        )
-    return CreateStream(name, shape, found, where, timing)
+        hint = "a stream without a source is filled by INSERT INTO, and has no clauses of its own"
+        raise cursor.expected("SOURCE FILE(..), HOST(..) or GENERATE(..), or AS SELECT ..", hint=hint)
+    return syntax.CreateStream(name, shape, found, where, timing)
 
 
-def _table(cursor: Cursor) -> Statement:
+def _table(cursor: Cursor) -> syntax.Statement:
     """Read a table: columns and a source, and nothing about time."""
     name = cursor.name("the name of the table")
     shape = _shape(cursor)
@@ -125,10 +111,10 @@ def _table(cursor: Cursor) -> Statement:
         raise cursor.error("a table has no time and no order", hint="CREATE STREAM has clauses about them")
     if not cursor.done:
         raise cursor.expected("the end of the statement")
-    return CreateStream(name, shape, found, where, Timing(), table=True)
+    return syntax.CreateStream(name, shape, found, where, syntax.Timing(), table=True)
 
 
-def _derived(cursor: Cursor) -> Body:
+def _derived(cursor: Cursor) -> syntax.Body:
     """What stands after AS, in brackets or not: a stream, a SELECT or a MERGE."""
     if not cursor.accept("("):
         return body(cursor)
@@ -137,7 +123,7 @@ def _derived(cursor: Cursor) -> Body:
     return found
 
 
-def _shape(cursor: Cursor) -> Columns | Name | None:
+def _shape(cursor: Cursor) -> syntax.Columns | syntax.Name | None:
     """Columns, the name of a schema, or nothing where the source knows its columns."""
     if cursor.at("(", "EXTENDS"):
         return columns(cursor)
@@ -148,7 +134,7 @@ def _shape(cursor: Cursor) -> Columns | Name | None:
     return found if found.parent else found.schema
 
 
-def _clauses(cursor: Cursor) -> tuple[Source | None, Span | None, Timing]:
+def _clauses(cursor: Cursor) -> tuple[Source | None, Span | None, syntax.Timing]:
     """The clauses, in any order, each once."""
     found: tuple[Source, Span] | None = None
     values: dict[str, object] = {}
@@ -164,25 +150,21 @@ def _clauses(cursor: Cursor) -> tuple[Source | None, Span | None, Timing]:
             case "TIMESTAMP BY":
                 values["timestamp"], values["timestamp_unit"] = _timestamp(cursor)
             case "DELAY":
-                values["delay"] = (
-                    Bound.UNBOUNDED
-                    if cursor.accept("UNBOUNDED")
-                    else duration(cursor, "a duration, 0 or UNBOUNDED", bare_zero=True)
-                )
+                unbounded = cursor.accept("UNBOUNDED") is not None
+                values["delay"] = Bound.UNBOUNDED if unbounded else duration(cursor, "a duration, 0 or UNBOUNDED", bare_zero=True)
             case "PUNCTUATED BY":
-                values["punctuation"] = scalar(
-                    cursor, "the column or expression that is not NULL in a row of punctuation", CLAUSES
-                )
+                what = "the column or expression that is not NULL in a row of punctuation"
+                values["punctuation"] = scalar(cursor, what, CLAUSES)
             case "UNIQUE BY":
                 values["unique_by"] = scalars(cursor, "a column", ("WITHIN", *CLAUSES))
                 cursor.expect("WITHIN", what="WITHIN and a duration")
                 values["unique_within"] = duration(cursor, "a duration")
             case _:
                 values[DURATIONS[here]] = duration(cursor, "a duration")
-    return (*(found or (None, None)), Timing(**values))  # type: ignore[arg-type]
+    return (*(found or (None, None)), syntax.Timing(**values))  # type: ignore[arg-type]
 
 
-def _timestamp(cursor: Cursor) -> tuple[Scalar, int | None]:
+def _timestamp(cursor: Cursor) -> tuple[syntax.Scalar, int | None]:
     """An expression, and the unit of it if it is an integer."""
     taken = tokens_of_expression(cursor, CLAUSES)
     if not taken:

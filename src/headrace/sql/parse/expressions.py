@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
@@ -11,16 +11,14 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from headrace.errors import unknown
 from headrace.plan.aggregates import FUNCTIONS, NAMES
+from headrace.plan.sinks import alternatives
 from headrace.sql.bind import functions
-from headrace.sql.errors import Span, SqlError, Text, did_you_mean, one_of
+from headrace.sql.errors import Span, SqlError, Text, did_you_mean
 from headrace.sql.parse.durations import whole_number
 from headrace.sql.parse.syntax import Scalar
 from headrace.sql.parse.tokens import CLOSING, DIALECT, MAX_DEPTH, OPENING, Cursor, is_name, span, words
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    Stop = Callable[[Cursor], bool]
+Stop = Callable[[Cursor], bool]
 
 # Words after which an operand must follow, so that what follows is a name even if it reads like a clause.
 OPERATORS = {"AND", "OR", "NOT", "IN", "IS", "LIKE", "ILIKE", "RLIKE", "REGEXP", "BETWEEN", "ESCAPE", "DISTINCT", "INTERVAL",
@@ -125,7 +123,7 @@ def _parse_error(text: Text, tokens: Sequence[Token], error: ParseError, stops: 
     if said.startswith("Required keyword"):
         return text.error(f"something is missing after {found!r}", span(at))
     if "Unexpected token" in said:
-        choices = one_of(["an operator", *stops]) if stops else "an operator or the end"
+        choices = alternatives(["an operator", *stops]) if stops else "an operator or the end"
         return text.error(f"expected {choices}, found {found!r}{did_you_mean(found, stops)}", span(at))
     if said.startswith(("Expected", "Expecting")):
         wanted = said.split(" ", 1)[1]
@@ -141,11 +139,8 @@ def _check_functions(text: Text, tokens: Sequence[Token]) -> None:
             continue
         called = after is not None and after.token_type is TokenType.L_PAREN
         if (called or token.token_type is not TokenType.VAR) and name in functions.CHANGING:
-            raise text.error(
-                f"{name} is not a function of the row, so a correction could not repeat what it takes back",
-                span(token),
-                hint="use columns of the row; the time of an event is its TIMESTAMP BY",
-            )
+            message = f"{name} is not a function of the row, so a correction could not repeat what it takes back"
+            raise text.error(message, span(token), hint="use columns of the row; the time of an event is its TIMESTAMP BY")
         if called and token.token_type is TokenType.VAR:
             _check_call(text, token, name)
 

@@ -28,8 +28,9 @@ SEVERAL = (
 )
 
 
-def joined(cursor: Cursor, start: int, first: From, read: Callable[[Cursor], From], clauses: tuple[str, ...]) -> From | Joined:
-    """Read what is joined to the first stream, if anything is."""
+def joined(cursor: Cursor, read: Callable[[Cursor], From], clauses: tuple[str, ...]) -> From | Joined:
+    """Read a stream, and what is joined to it, if anything is."""
+    start, first = cursor.index, read(cursor)
     _refuse(cursor)
     kind = cursor.accept(",", *PHRASES)
     if kind is None:

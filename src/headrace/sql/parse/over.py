@@ -50,20 +50,14 @@ def _check_order(scope: Scope, node: exp.Window, where: Span, order: Expr | None
         bound = scope.bind(Scalar(inner, place(inner, where)), "ORDER BY")
         descending = isinstance(part, exp.Ordered) and part.args.get("desc")
         if descending or len(parts) > 1 or bound != order:
-            raise scope.text.error(
-                "a window is always in the order of time",
-                place(inner, where),
-                hint="leave ORDER BY out, or order by the TIMESTAMP BY",
-            )
+            hint = "leave ORDER BY out, or order by the TIMESTAMP BY"
+            raise scope.text.error("a window is always in the order of time", place(inner, where), hint=hint)
 
 
 def _window(scope: Scope, node: exp.Window, spec: exp.WindowSpec, keys: tuple[Expr, ...], where: Span, ordered: bool) -> Window:
     kind = str(spec.args.get("kind") or "").upper()
     start, end = spec.args.get("start"), spec.args.get("end") or CURRENT
-    if (
-        str(spec.args.get("start_side") or "PRECEDING").upper() != "PRECEDING"
-        or str(spec.args.get("end_side") or "PRECEDING").upper() != "PRECEDING"
-    ):
+    if any(str(spec.args.get(side) or "PRECEDING").upper() != "PRECEDING" for side in ("start_side", "end_side")):
         raise _error(scope, node, where, "a window cannot look at events that FOLLOW")
     if kind == "RANGE" and _is(end, CURRENT) and not ordered and (_is(start, "UNBOUNDED") or _is(start, CURRENT)):
         raise _error(scope, node, where, f"RANGE needs ORDER BY here: {WHOLE}")
@@ -71,9 +65,8 @@ def _window(scope: Scope, node: exp.Window, spec: exp.WindowSpec, keys: tuple[Ex
         case "ROWS" if _is(start, "UNBOUNDED") and _is(end, CURRENT):
             return UnboundedWindow()
         case "ROWS" if _is(end, CURRENT):
-            return RowsWindow(
-                1 if _is(start, CURRENT) else _rows(scope, node, start, where) + 1, keys
-            )  # the row itself is one more
+            before = 0 if _is(start, CURRENT) else _rows(scope, node, start, where)
+            return RowsWindow(before + 1, keys)  # the row itself is one more
         case "RANGE" if _is(start, "UNBOUNDED") and _is(end, CURRENT):
             return UnboundedWindow(peers=True)
         case "RANGE" if not _is(start, "UNBOUNDED"):

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from headrace.errors import unknown
 from headrace.plan.patterns import Selection, Spill, check_spill
-from headrace.sql.errors import one_of
+from headrace.plan.sinks import alternatives
 from headrace.sql.parse.durations import duration, whole_number
 from headrace.sql.parse.expressions import scalar
 from headrace.sql.parse.items import items
 from headrace.sql.parse.sinks import ends, finish
-from headrace.sql.parse.syntax import Element, Event, From, FromStream, Star
-from headrace.sql.parse.tokens import is_name
+from headrace.sql.parse.syntax import Element, Event, From, FromStream, IntoClause, Item, Name, Select, Star
+from headrace.sql.parse.tokens import Cursor, is_name
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from headrace.sql.parse.syntax import IntoClause, Item, Name, Select
-    from headrace.sql.parse.tokens import Cursor
-
-    Read = Callable[[Cursor], FromStream | Select | Event]
+Read = Callable[[Cursor], FromStream | Select | Event]
 
 CLAUSES = ("WHERE", "WITHIN", "RETURN", "WITH", "EMIT", "INTO")
 SETTINGS = ("memory", "together", "wait")
@@ -102,7 +96,7 @@ def _alias(cursor: Cursor) -> Name | None:
 
 def _no_within(cursor: Cursor, bare: bool, no_where: bool) -> Exception:
     before = [*(SELECTIONS if bare else ()), *(("WHERE",) if no_where else ()), "WITHIN"]
-    return cursor.expected(one_of(before), near=before, hint=WITHIN_HINT)
+    return cursor.expected(alternatives(before), near=before, hint=WITHIN_HINT)
 
 
 def _returned(cursor: Cursor) -> tuple[Item | Star, ...]:
@@ -127,9 +121,8 @@ def _spill(cursor: Cursor, repeated: bool) -> Spill | None:
     cursor.expect(")", what="',' or ')'")
     where = cursor.since(start)
     if "memory" not in found:
-        raise cursor.text.error(
-            "late events wait for what is outside memory, and everything is in it", where, hint="add memory = 100000, events"
-        )
+        hint = "add memory = 100000, events"
+        raise cursor.text.error("late events wait for what is outside memory, and everything is in it", where, hint=hint)
     with cursor.text.at(where):
         check_spill(repeated)
         return Spill(found["memory"], found.get("together", 1), found.get("wait"))

@@ -52,7 +52,8 @@ def recognize(cursor: Cursor, source: From) -> Recognize:
     within_span = cursor.since(at)
     _refuse(cursor)
     with _navigating(cursor):
-        defines = _defines(cursor)
+        cursor.expect("DEFINE", near=("DEFINE", "SUBSET"))
+        defines = cursor.several(_define)
     cursor.expect(")", what="',' or ')'")
     return Recognize(source, by, order, measures, symbols, within, within_span, defines, cursor.since(start))
 
@@ -157,19 +158,13 @@ def _no_symbol(cursor: Cursor) -> Exception:
     if cursor.at("PERMUTE"):
         return cursor.error("a pattern has one order: PERMUTE is not there", hint="write a query for each order")
     if cursor.at("{ -"):
-        return cursor.error(
-            "all rows of a match are matched for a reason: {- -} is not there", hint="MEASURES says what is shown"
-        )
+        hint = "MEASURES says what is shown"
+        return cursor.error("all rows of a match are matched for a reason: {- -} is not there", hint=hint)
     if cursor.at("("):
         return cursor.error("symbols are not grouped", hint="write them one after the other: A B+ C")
     if cursor.at("^", "$"):
         return cursor.error("a stream has no first and no last row that a pattern could hold on to")
     return cursor.expected("a symbol or ')'")
-
-
-def _defines(cursor: Cursor) -> tuple[tuple[Name, Scalar], ...]:
-    cursor.expect("DEFINE", near=("DEFINE", "SUBSET"))
-    return cursor.several(_define)
 
 
 def _define(cursor: Cursor) -> tuple[Name, Scalar]:

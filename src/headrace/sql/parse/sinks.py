@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from headrace.plan.query import ConsoleSink, Emit, FileSink, Sink, StreamSink, TableSink, Using
 from headrace.plan.sinks import FORMATS, alternatives
-from headrace.sql.errors import one_of
 from headrace.sql.parse.syntax import EmitClause, IntoClause
 from headrace.sql.parse.tokens import Cursor
 
@@ -55,9 +54,8 @@ def target(cursor: Cursor) -> Sink:
         return TableSink(dotted(cursor, "the name of a table"))
     name = cursor.name("the name of a stream, FILE('path'), TABLE name or CONSOLE")
     if cursor.at("(") and not cursor.at("( SELECT", "( MERGE", "( EVENT", "( ("):  # what fills it may stand in brackets
-        raise cursor.error(
-            f"{name.text}(..) is no place to write to", hint="there are a name, FILE('path'), TABLE name and CONSOLE"
-        )
+        hint = "there are a name, FILE('path'), TABLE name and CONSOLE"
+        raise cursor.error(f"{name.text}(..) is no place to write to", hint=hint)
     return StreamSink(name.text)
 
 
@@ -90,7 +88,7 @@ def finish(cursor: Cursor, clauses: Sequence[str], still: Sequence[str], *, nest
     misplaced = next((c for c in clauses if cursor.at(c)), None)
     if misplaced:
         raise cursor.error(f"{misplaced} is out of order", hint=f"the order is {first}{', '.join(clauses)}")
-    raise cursor.expected(one_of([*still, end]), near=still)
+    raise cursor.expected(alternatives([*still, end]), near=still)
 
 
 def ends(cursor: Cursor, prefix: IntoClause | None, *, nested: bool) -> tuple[EmitClause | None, IntoClause | None]:
@@ -99,9 +97,8 @@ def ends(cursor: Cursor, prefix: IntoClause | None, *, nested: bool) -> tuple[Em
     target = prefix
     while cursor.at("EMIT", "INTO"):
         if nested:
-            raise cursor.error(
-                "EMIT and INTO belong to the query that has a sink", hint="put them at the end of the outer SELECT"
-            )
+            hint = "put them at the end of the outer SELECT"
+            raise cursor.error("EMIT and INTO belong to the query that has a sink", hint=hint)
         if cursor.at("EMIT"):
             if emits is not None:
                 raise cursor.error("EMIT is there twice")

@@ -91,11 +91,10 @@ def _generate(cursor: Cursor) -> GenerateSource:
     return GenerateSource(kind.text.lower(), tuple(options))
 
 
-def _frame(cursor: Cursor) -> FrameSource:
-    return FrameSource(cursor.name("the name of a DataFrame").text)
-
-
-SOURCES: dict[str, Callable[[Cursor], Source]] = {"FILE": _file, "HOST": _host, "GENERATE": _generate, "DATAFRAME": _frame}
+SOURCES: dict[str, Callable[[Cursor], Source]] = {
+    "FILE": _file, "HOST": _host, "GENERATE": _generate,
+    "DATAFRAME": lambda cursor: FrameSource(cursor.name("the name of a DataFrame").text),
+}  # fmt: skip
 
 
 def _at_string(cursor: Cursor) -> bool:

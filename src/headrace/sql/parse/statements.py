@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from headrace.plan.sinks import alternatives
 from headrace.sql.bind.catalog_statements import describe, drop, show
-from headrace.sql.errors import Span, Text, one_of
+from headrace.sql.errors import Span, Text
 from headrace.sql.parse.create import create
 from headrace.sql.parse.inserts import insert, merge, split
 from headrace.sql.parse.select import event, select
 from headrace.sql.parse.syntax import Statement
-from headrace.sql.parse.tokens import Cursor, span, tokenize
+from headrace.sql.parse.tokens import Cursor, parts, span, tokenize
 
 STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "CREATE": create, "SELECT": select, "EVENT": event, "INSERT": insert, "MERGE": merge, "ON": split,
@@ -30,15 +31,11 @@ def statements(text: Text) -> list[Statement]:
 
 
 def _split(text: Text, tokens: list[Token]) -> Iterator[Cursor]:
-    start = 0
-    for i, token in enumerate(tokens):
-        if token.token_type is TokenType.SEMICOLON:
-            if i > start:
-                yield Cursor(text, tokens[start:i], token.start)
-            start = i + 1
-    if start < len(tokens):
-        end = span(tokens[-1]).end
-        yield Cursor(text, tokens[start:], end)
+    for part in parts(tokens):
+        if part[-1].token_type is not TokenType.SEMICOLON:
+            yield Cursor(text, part, span(part[-1]).end)
+        elif part[:-1]:
+            yield Cursor(text, part[:-1], part[-1].start)
 
 
 def _statement(cursor: Cursor) -> Statement:
@@ -50,7 +47,6 @@ def _statement(cursor: Cursor) -> Statement:
             return statement
     for word in NOT_YET:
         if cursor.at(word):
-            raise cursor.error(
-                f"{word} is not there yet", hint="there are CREATE, SELECT, EVENT, INSERT INTO, MERGE and ON .. INSERT INTO"
-            )
-    raise cursor.expected(f"a statement: {one_of(STATEMENTS)}", near=(*STATEMENTS, *NOT_YET))
+            hint = "there are CREATE, SELECT, EVENT, INSERT INTO, MERGE and ON .. INSERT INTO"
+            raise cursor.error(f"{word} is not there yet", hint=hint)
+    raise cursor.expected(f"a statement: {alternatives(STATEMENTS)}", near=(*STATEMENTS, *NOT_YET))

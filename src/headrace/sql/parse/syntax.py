@@ -50,6 +50,10 @@ class WindowSpec:
     __slots__ = ()
     partition_by: tuple[Scalar, ...] = ()
 
+    @property
+    def counts_rows(self) -> bool:
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class WindowClause:

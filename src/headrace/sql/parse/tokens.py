@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, ClassVar, TypeVar
 
 from sqlglot.dialects.spark import Spark
@@ -12,7 +13,8 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from headrace.plan.aggregates import NAMES
-from headrace.sql.errors import Span, SqlError, Text, did_you_mean, one_of
+from headrace.plan.sinks import alternatives
+from headrace.sql.errors import Span, SqlError, Text, did_you_mean
 from headrace.sql.parse.syntax import Name
 
 T = TypeVar("T")
@@ -74,16 +76,12 @@ def check_brackets(text: Text, tokens: Sequence[Token]) -> None:
                 raise text.error(f"{token.text!r} closes nothing", span(token), hint=f"there is no {CLOSING[token.token_type]!r}")
             if OPENING[stack[-1].token_type] != token.text:
                 line, column = text.place(stack[-1].start)
-                expected = OPENING[stack[-1].token_type]
-                raise text.error(
-                    f"expected {expected!r} for the {stack[-1].text!r} of line {line}, column {column}, found {token.text!r}",
-                    span(token),
-                )
+                expected = f"expected {OPENING[stack[-1].token_type]!r} for the {stack[-1].text!r}"
+                raise text.error(f"{expected} of line {line}, column {column}, found {token.text!r}", span(token))
             stack.pop()
     if stack:
-        raise text.error(
-            f"{stack[-1].text!r} is not closed", span(stack[-1]), hint=f"a {OPENING[stack[-1].token_type]!r} is missing"
-        )
+        hint = f"a {OPENING[stack[-1].token_type]!r} is missing"
+        raise text.error(f"{stack[-1].text!r} is not closed", span(stack[-1]), hint=hint)
 
 
 def _unclosed(text: Text) -> SqlError:
@@ -115,6 +113,12 @@ def _end_of_quoted(sql: str, start: int) -> int:
             return i + 1
         i += 1
     return -1
+
+
+def parts(tokens: Sequence[Token]) -> list[Sequence[Token]]:
+    """The tokens of every statement with the semicolon that ends it; one alone ends none."""
+    ends = [i for i, token in enumerate(tokens, start=1) if token.token_type is TokenType.SEMICOLON]
+    return [tokens[low:high] for low, high in pairwise((0, *ends, len(tokens))) if low < high]
 
 
 def span(token: Token) -> Span:
@@ -217,7 +221,7 @@ class Cursor:
         """Take one of the phrases, or say that it was expected."""
         found = self.accept(*phrases)
         if found is None:
-            raise self.expected(what or one_of(phrases), near=(*phrases, *near))
+            raise self.expected(what or alternatives(phrases), near=(*phrases, *near))
         return found
 
     def expected(self, what: str, *, near: Sequence[str] = (), hint: str | None = None) -> SqlError:

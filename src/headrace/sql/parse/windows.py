@@ -46,6 +46,7 @@ class RowsSpec(WindowSpec):
 
     rows: int
     partition_by: tuple[Scalar, ...] = ()
+    counts_rows = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,10 @@ class SizeSpec(WindowSpec):
     every: Amount
     lag: int = 0
     partition_by: tuple[Scalar, ...] = ()
+
+    @property
+    def counts_rows(self) -> bool:
+        return "rows" in (self.size.unit, self.every.unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +134,8 @@ def _spec(cursor: Cursor) -> WindowSpec:
             return RangeSpec(1)  # the rows of the same microsecond
         case "SIZE":
             size = _amount(cursor, "the size of the window: a number of rows, or a time")
-            every = (
-                _amount(cursor, "how often to look at the window: a number of rows, or a time")
-                if cursor.accept("EVERY")
-                else size
-            )
+            often = "how often to look at the window: a number of rows, or a time"
+            every = _amount(cursor, often) if cursor.accept("EVERY") else size
             return SizeSpec(size, every, 0, _partitions(cursor))
         case "DELTA":
             limit = _number(cursor, "how far a row may be from the first of its window")
@@ -223,7 +225,7 @@ def _partitions(cursor: Cursor) -> tuple[Scalar, ...]:
 
 def _after(spec: WindowSpec) -> str:
     match spec:
-        case RangeSpec(size=1):
+        case RangeSpec(size=1) | UnboundedSpec():
             return "WHERE or ']'"
         case RangeSpec(lag=0, system=False):
             return "LAG, SYSTEM, SLIDE, WHERE or ']'"
@@ -231,8 +233,6 @@ def _after(spec: WindowSpec) -> str:
             return "SLIDE, WHERE or ']'"
         case SizeSpec(partition_by=()) if spec.every is spec.size:
             return "EVERY, PARTITIONED BY, WHERE or ']'"
-        case UnboundedSpec():
-            return "WHERE or ']'"
         case _ if not spec.partition_by:
             return "PARTITIONED BY, WHERE or ']'"
     return "WHERE or ']'"
