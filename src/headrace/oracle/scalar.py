@@ -72,7 +72,6 @@ def _place(schema: Schema, expr: Expr) -> int:
 
 
 def _run(exprs: tuple[Expr, ...], schema: Schema, batch: pa.RecordBatch) -> list[pa.Array]:
-    """Let DuckDB compute."""
     if batch.num_columns == 0:  # DuckDB has no tables without columns
         batch = pa.RecordBatch.from_arrays([pa.nulls(batch.num_rows, pa.int8())], names=["_"])
     else:

@@ -60,7 +60,6 @@ def read_instant(text: str) -> int:
 
 
 def read_cell(text: str, kind: str) -> Any:
-    """The value of a cell by the type of its column."""
     if text in ("", "NULL"):
         return None
     match base_type(kind):

@@ -146,10 +146,9 @@ def story(facts: Facts, lost: list[Payment], picture: Path) -> list[str]:
             f"{card} paid at {times}: {len(paid)} times within 5 minutes, "
             f"but no window on a full minute holds more than {facts.fullest(card)}."
         )
-    for p in (p for p in facts.of(data.LATE) if p.arrival > p.at):
-        lines.append(f"{_came(p)}, after those that followed it, and was counted in its place.")
-    for p in lost:
-        lines.append(f"{_came(p)}, past the DELAY of 2 minutes: it is in late(payments), not lost.")
+    late = [p for p in facts.of(data.LATE) if p.arrival > p.at]
+    lines += [f"{_came(p)}, after those that followed it, and was counted in its place." for p in late]
+    lines += [f"{_came(p)}, past the DELAY of 2 minutes: it is in late(payments), not lost." for p in lost]
     return [*lines, f"Every count was checked against a plain recount. The picture: {picture}"]
 
 

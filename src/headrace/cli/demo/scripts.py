@@ -35,7 +35,6 @@ SELECT id, card, at FROM late(payments) INTO too_late;
 
 
 def fraud(pattern: str) -> str:
-    """The script over the files of a pattern."""
     return FRAUD.replace(PAYMENTS, pattern.replace("'", "''"))
 
 
@@ -82,7 +81,6 @@ INTO {SORTED};
 
 
 def thefts(folder: str) -> str:
-    """The script over the readings in a folder."""
     return THEFTS.replace(READINGS, folder.replace("'", "''"))
 
 
