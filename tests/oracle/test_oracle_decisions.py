@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.oracle.admission import Arrival, Batch
-from headrace.oracle.evaluate import expected_after_each_batch, final_after_each_batch
+from headrace.oracle.evaluate import expected_after_each_batch
 from headrace.oracle.rows import from_micros
 from headrace.plan.time import SECOND
 from headrace.sql import parse_script
@@ -178,4 +178,4 @@ def test_a_window_over_a_pattern_of_one_stream_in_order_is_final_with_its_last_r
     """)
     batches = [Batch(n, {"a": [Arrival((from_micros(n * 1_000_000), 1))]}) for n in (1, 2)]
     check_query(script, batches, local_engine, buckets=(1, 3), restarts=(1,))
-    assert [len(rows) for rows in final_after_each_batch(script.queries[0], batches)] == [0, 1, 1]
+    assert [len(e.final) for e in expected_after_each_batch(script.queries[0], batches)] == [0, 1, 1]

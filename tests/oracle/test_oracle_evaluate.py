@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from headrace.oracle.admission import Arrival, Batch
-from headrace.oracle.evaluate import changes_after_each_batch, final_after_each_batch, results
+from headrace.oracle.evaluate import expected_after_each_batch, results
 from headrace.oracle.rows import batch_of_rows, canonical_row, from_micros
 from headrace.plan.aggregates import Aggregate, function
 from headrace.plan.expr import Expr
@@ -117,6 +117,14 @@ def batch(now, *times):
     return Batch(now, {"s": [Arrival((ts, "a", 1.0, True)) for ts in times]})
 
 
+def changes(query, batches):
+    return [e.changes for e in expected_after_each_batch(query, batches)]
+
+
+def final(query, batches):
+    return [e.final for e in expected_after_each_batch(query, batches)]
+
+
 def times_and_counts(found):
     return [[(key[0], row[-1]) for key, row in rows] for rows in found]
 
@@ -124,35 +132,33 @@ def times_and_counts(found):
 def test_changes_and_final_after_each_batch():
     query = Query("q", over(RangeWindow(10)), Emit.CHANGES)
     batches = [batch(0, 10, 12), batch(1, 8, 18), batch(2, 4)]
-    assert times_and_counts(changes_after_each_batch(query, batches)) == [
+    assert times_and_counts(changes(query, batches)) == [
         [(10, 1), (12, 2)], *[[(8, 1), (10, 2), (12, 3), (18, 3)]] * 3,
     ]  # fmt: skip
-    assert times_and_counts(final_after_each_batch(query, batches)) == [
+    assert times_and_counts(final(query, batches)) == [
         [], [(8, 1), (10, 2), (12, 3)], [(8, 1), (10, 2), (12, 3)], [(8, 1), (10, 2), (12, 3), (18, 3)],
     ]  # fmt: skip
-    assert len(changes_after_each_batch(query, batches, end=False)) == 3
+    assert len(expected_after_each_batch(query, batches, end=False)) == 3
 
 
 def test_in_order_input_is_final_at_once_with_delay_0():
     query = Query("q", over(UnboundedWindow(), stream=replace(STREAM, delay=0)), Emit.FINAL)
-    assert times_and_counts(final_after_each_batch(query, [batch(0, 1), batch(1, 1)])) == [[(1, 1)], *[[(1, 1), (1, 2)]] * 2]
+    assert times_and_counts(final(query, [batch(0, 1), batch(1, 1)])) == [[(1, 1)], *[[(1, 1), (1, 2)]] * 2]
 
 
 def test_an_unbounded_stream_gives_changes_only():
     query = Query("q", over(UnboundedWindow(), stream=replace(STREAM, delay=Bound.UNBOUNDED)))
-    assert times_and_counts(final_after_each_batch(query, [batch(0, 1)])) == [[], [(1, 1)]]
+    assert times_and_counts(final(query, [batch(0, 1)])) == [[], [(1, 1)]]
 
 
 def test_late_and_rejected_rows_are_streams_in_arrival_order():
     batches = [batch(0, 10, 3, 4), Batch(1, {"s": [Arrival((None, "b", 1.0, True)), Arrival((2, "c", 1.0, True))]})]
     late = Query("late", Project(Late(STREAM), (("card", Expr.of("card")), ("t", Expr.of("_time")))))
-    assert [[row for _, row in rows] for rows in changes_after_each_batch(late, batches)][-1] == [
+    assert [[row for _, row in rows] for rows in changes(late, batches)][-1] == [
         ("a", from_micros(3)), ("a", from_micros(4)), ("c", from_micros(2)),
     ]  # fmt: skip
     rejected = Query("rejected", Rejected(STREAM))
-    assert [row[1:] for _, row in changes_after_each_batch(rejected, batches)[-1]] == [
-        ("the timestamp at is NULL", "s", "0:3", None, None)
-    ]
+    assert [row[1:] for _, row in changes(rejected, batches)[-1]] == [("the timestamp at is NULL", "s", "0:3", None, None)]
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -28,7 +28,7 @@ def final_stays(run: Run, seed: int) -> None:
     query = replace(run.script.queries[0], emit=Emit.CHANGES)
     expected = expected_after_each_batch(query, run.batches)
     for earlier, later in pairwise(expected):
-        assert earlier.outcome.frontier <= later.outcome.frontier
+        assert earlier.outcomes[0].frontier <= later.outcomes[0].frontier
         assert bag(earlier.final) <= bag(later.final)
         assert bag(earlier.final) <= bag(earlier.changes)
         past = [key for key, _ in later.final]
@@ -39,7 +39,7 @@ def final_stays(run: Run, seed: int) -> None:
 
 
 def each_row_has_its_place(run: Run, seed: int) -> None:
-    outcomes = [e.outcome for e in run.expected[run.script.queries[0].name]]
+    outcomes = [e.outcomes[0] for e in run.expected[run.script.queries[0].name]]
     promises = run.script.streams[0].punctuation is not None
     for batch, outcome in zip(run.batches, outcomes, strict=False):
         rows = len(outcome.admitted) + len(outcome.late) + len(outcome.rejected)

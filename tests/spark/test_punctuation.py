@@ -84,7 +84,7 @@ def test_what_is_promised_counts_when_all_partitions_have_promised_it(spark, fil
     assert sum(e.rows_in for e in progress) == sum(map(len, CAME))
     expected = expected_after_each_batch(Query("q", node.node), BATCHES)
     assert [tuple(row) for row in read_sink(tmp_path / "counts")] == [row for _, row in expected[-1].final]
-    late = [e.row[1] for x in expected for e in x.outcome.late]
+    late = [e.row[1] for x in expected for e in x.outcomes[0].late]
     assert late == [4, 7, 9, 11, 14]
     assert sorted(i for (i,) in read_sink(tmp_path / "late")) == late
     assert read_sink(tmp_path / "rejected") == []

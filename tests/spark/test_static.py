@@ -138,7 +138,7 @@ def test_start_writes_results_late_and_rejected_rows(streaming, tmp_path):
         buckets=2,
     )
     run.wait(200)
-    outcome = [e.outcome for e in _expected(profile.node)]
+    outcome = [e.outcomes[0] for e in _expected(profile.node)]
     assert bag(profile.node, read_sink(tmp_path / "profiles")) == answer(profile.node)
     late = [e.row[1] for o in outcome for e in o.late]
     assert late

@@ -6,7 +6,6 @@ from headrace.oracle.admission import admit
 from headrace.plan.expr import Expr
 from headrace.plan.schema import Schema
 from headrace.plan.stream import FileSource, FrameSource, Stream
-from headrace.testing.clock import ManualClock
 from headrace.testing.disorder import cut, delayed, disordered, doubled, in_order, paused, punctuated, recut, spread
 
 SCHEMA = Schema.of(at="TIMESTAMP", n="INT")
@@ -78,10 +77,3 @@ def test_recut_keeps_the_arrival_order(seed):
     assert [v for b in other for a in b.rows.get("s", ()) for v in [a.values[1]]] == values(batches)
     assert other[-1].now == batches[-1].now
     assert [b.now for b in other] == sorted(b.now for b in other)
-
-
-def test_the_clock_moves_only_forward():
-    clock = ManualClock()
-    assert clock.advance("1 minute") == clock() == 60_000_000
-    with pytest.raises(ValueError, match="back"):
-        clock.advance(-1)

@@ -6,16 +6,8 @@ import pytest
 from headrace.errors import DataError
 from headrace.plan.schema import Schema
 from headrace.plan.time import SECOND
-from headrace.testing.engine import Arrival, Batch, Change
-from headrace.testing.tables import (
-    assert_changes,
-    format_changes,
-    format_rows,
-    merge_batches,
-    read_batches,
-    read_changes,
-    read_rows,
-)
+from headrace.testing.engine import Arrival, Batch
+from headrace.testing.tables import diff, format_cell, format_table, merge_batches, read_batches, read_rows
 
 ALL = Schema.of(at="TIMESTAMP", s="STRING", i="INT", d="DOUBLE", p="DECIMAL(5, 2)", b="BOOLEAN", day="DATE")
 PAIR = Schema.of(at="TIMESTAMP", s="STRING")
@@ -41,7 +33,7 @@ def test_cells_of_every_type():
     assert rows[2][0] == dt.datetime(1969, 12, 31, 23, 59, 59, 999999, UTC)
     assert rows[2][1:3] == ("", None)
     assert str(rows[2][3]) == "-0.0"
-    assert str(read_rows(ALL, format_rows(ALL, rows))) == str(rows)
+    assert str(read_rows(ALL, format_table(ALL.names, [list(map(format_cell, row)) for row in rows]))) == str(rows)
 
 
 def test_batches_by_now_with_partitions_and_pauses():
@@ -65,17 +57,12 @@ def test_merging_streams():
 
 
 def test_changes_and_their_diff():
-    changes = [Change(-1, (0, 0, 0), (0, "a")), Change(1, (0, 0, 1), (0, "b"))]
-    assert_changes(PAIR, changes, "| _op | at | s |\n| + | 0 | b |\n| - | 0 | a |")
-    assert format_changes(PAIR, [Change(1, (0, 0, 0), read_rows(PAIR, "| at | s |\n| 0 | b |")[0])]).splitlines()[1] == (
-        "| +   | 1970-01-01 00:00:00 | b |"
-    )
-    with pytest.raises(AssertionError) as error:
-        assert_changes(PAIR, changes, "| _op | at | s |\n| + | 0 | b |\n| + | 0 | c |")
-    assert [line.split("|")[1:4:2] for line in str(error.value).splitlines()[1:]] == [
-        [" missing    ", " 1970-01-01 00:00:00 "], [" unexpected ", " 0                   "],
-    ]  # fmt: skip
-    assert read_changes(PAIR, "| at | s |\n| 0 | b |")[0][0] == 1
+    a, b, c = read_rows(PAIR, "| at | s |\n| 0 | a |\n| 0 | b |\n| 0 | c |")
+    changes = [(-1, (0, "a")), (1, (0, "b"))]
+    assert diff(PAIR, [(1, b), (-1, a)], changes) == ""
+    lines = diff(PAIR, [(1, b), (1, c)], changes).splitlines()
+    assert lines[1] == "| missing    | +   | 1970-01-01 00:00:00 | c |"
+    assert lines[2:] == ["| unexpected | -   | 0                   | a |"]
 
 
 @pytest.mark.parametrize(

@@ -25,16 +25,18 @@ if TYPE_CHECKING:
 def make_tally(stage: Stage[Any], spec: Tally, layout: Layout, tables: Any, parts: Collection[str]) -> TallyState:
     """An empty one; `parts` are those that anybody reads of it."""
     vector = stage.vectors[spec.vector]
+    values = None if vector.table is None else tables[vector.table]
     match spec.kind:
         case TallyKind.COUNT:
             return CountTally(spec, layout)
         case TallyKind.DISTINCT:
             return DistinctTally(spec, layout)
-        case TallyKind.QUEUE | TallyKind.LIST:
-            state = QueueTally if spec.kind is TallyKind.QUEUE else ListTally
-            return state(spec, layout, None if vector.table is None else tables[vector.table])
+        case TallyKind.QUEUE:
+            return QueueTally(spec, layout, values)
+        case TallyKind.LIST:
+            return ListTally(spec, layout, values)
         case TallyKind.RANKS:
-            return RanksTally(spec, layout, None if vector.table is None else tables[vector.table], parts)
+            return RanksTally(spec, layout, values, parts)
         case TallyKind.MOMENTS:
             return MomentsTally(spec, layout)
     match vector.kind:

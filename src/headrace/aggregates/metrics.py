@@ -38,14 +38,11 @@ class MetricColumn:
     def append(self, other: MetricColumn) -> MetricColumn:
         if len(self.valid) == 0 or len(other.valid) == 0:
             return other if len(self.valid) == 0 else self
-        if isinstance(self.words, Lists):
-            return MetricColumn(self.words.append(other.words), np.concatenate((self.valid, other.valid)))
-        return MetricColumn(np.concatenate((self.words, other.words)), np.concatenate((self.valid, other.valid)))
+        words = self.words.append(other.words) if isinstance(self.words, Lists) else np.concatenate((self.words, other.words))
+        return MetricColumn(words, np.concatenate((self.valid, other.valid)))
 
 
-def metric_column(
-    tallies: Sequence[Tally], vectors: Sequence[Vector], metric: Metric, readings: list[Reading] | dict[int, Reading]
-) -> MetricColumn:
+def metric_column(metric: Metric, readings: list[Reading] | dict[int, Reading]) -> MetricColumn:
     """What a metric says at every event."""
     reading, reads = readings[metric.tally], metric.reads
     values, fits = reading[reads.part], reading.get(f"{reads.part} fits")
@@ -70,12 +67,9 @@ def _within(words: np.ndarray, precision: int) -> np.ndarray:
     """Whether 128-bit integers (low word, high word) have at most this many digits."""
     low, high = words[:, 0], words[:, 1].view(np.int64)
     limit = 10**precision - 1
-    top, bottom = np.int64(limit >> 64), np.uint64(limit & (2**64 - 1))
-    negative = -limit
-    least_top, least_bottom = np.int64(negative >> 64), np.uint64(negative & (2**64 - 1))
+    (top, bottom), (least_top, least_bottom) = ((np.int64(x >> 64), np.uint64(x & (2**64 - 1))) for x in (limit, -limit))
     below = (high < top) | ((high == top) & (low <= bottom))
-    above = (high > least_top) | ((high == least_top) & (low >= least_bottom))
-    return np.asarray(below & above)
+    return np.asarray(below & ((high > least_top) | ((high == least_top) & (low >= least_bottom))))
 
 
 def to_arrow(

@@ -15,13 +15,7 @@ if TYPE_CHECKING:
     from headrace.state.rows import Layout
     from headrace.state.tables import ValueTable
 
-MODES = {
-    "least": queues.LEAST,
-    "greatest": queues.GREATEST,
-    "oldest": queues.OLDEST,
-    "newest": queues.NEWEST,
-    "every": queues.EVERY,
-}
+MODES = {mode: getattr(queues, mode.upper()) for mode in ("least", "greatest", "oldest", "newest", "every")}
 
 
 @dataclass(slots=True, eq=False)

@@ -113,11 +113,8 @@ class DoubleSumTally(SumTally):
         out, mean = np.zeros(len(event_key)), np.zeros(len(event_key))
         # What leaves has entered before, so only what enters can need more room.
         self.limbs.cover(*exact.limb_range(self.at.value(moves.enter)), moves.adds(keep))
-        passes.sums(
-            *self.at.arguments(
-                moves, event_key, keep, n, self.mean, self.limbs.array, self.limbs.low, self.specials.counts, out, mean
-            )
-        )
+        limbs = (self.limbs.array, self.limbs.low, self.specials.counts)
+        passes.sums(*self.at.arguments(moves, event_key, keep, n, self.mean, *limbs, out, mean))
         return {"value": out, "mean": mean}
 
 
@@ -130,25 +127,11 @@ class MomentsTally(SumTally):
 
     def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray = NOTHING, keep: bool = True) -> Reading:
         sample, population = np.zeros(len(event_key)), np.zeros(len(event_key))
-        limbs, squares = self.limbs, self.squares
         values, adds = self.at.value(moves.enter), moves.adds(keep)
-        limbs.cover(*exact.limb_range(values), adds)
-        squares.cover(*exact.square_limb_range(values), adds)
-        passes.variances(
-            *self.at.arguments(
-                moves,
-                event_key,
-                keep,
-                n,
-                limbs.array,
-                limbs.low,
-                squares.array,
-                squares.low,
-                self.specials.counts,
-                sample,
-                population,
-            )
-        )
+        self.limbs.cover(*exact.limb_range(values), adds)
+        self.squares.cover(*exact.square_limb_range(values), adds)
+        limbs = (self.limbs.array, self.limbs.low, self.squares.array, self.squares.low, self.specials.counts)
+        passes.variances(*self.at.arguments(moves, event_key, keep, n, *limbs, sample, population))
         return {"sample": sample, "population": population}
 
 

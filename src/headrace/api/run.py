@@ -72,15 +72,12 @@ def start(outputs: Mapping[str | Sink, Stream | Output], checkpoint: str | None 
     and ends; `follow=True` goes on until it is stopped. `overwrite=True` replaces what another run wrote, `max_rejected=0.05` is
     the share of rows from which on it fails, `trigger_ms=..` how long a micro-batch waits for the next.
     """
-    script, frames = script_of(outputs)
-    run: Run = _spark().start(script, frames, checkpoint=checkpoint, **options)
-    return run
+    return _spark().start(*script_of(outputs), checkpoint=checkpoint, **options)
 
 
 def to_df(output: Output) -> Any:
     """The results as a DataFrame."""
-    script, frames = script_of({StreamSink("result"): output})
-    return _spark().to_df(script, frames)
+    return _spark().to_df(*script_of({StreamSink("result"): output}))
 
 
 def script_of(outputs: Mapping[str | Sink, Stream | Output]) -> tuple[Script, dict[str, Any]]:
@@ -118,8 +115,7 @@ def _name(sink: Sink) -> str:
 def explain_node(node: Node) -> str:
     """The plan as written, each change of the optimizer, and the plan that runs."""
     optimized, changes = optimize(node)
-    parts = [explain(node)]
-    parts += [f"-- {rule}\n{after}" for rule, _, after in changes]
+    parts = [explain(node), *(f"-- {rule}\n{after}" for rule, _, after in changes)]
     if changes:
         parts.append(f"-- runs as\n{explain(optimized)}")
     return "\n\n".join(parts)
@@ -140,8 +136,7 @@ class Program:
 
     def start(self, checkpoint: str | None = None, **options: Any) -> Run:
         """Run every query into its sink."""
-        run: Run = _spark().start(self.script, dict(self.frames), checkpoint=checkpoint, **options)
-        return run
+        return _spark().start(self.script, dict(self.frames), checkpoint=checkpoint, **options)
 
     def to_df(self, name: str | None = None) -> Any:
         """The results of one query as a DataFrame; the name may be left out where there is only one."""
@@ -171,14 +166,7 @@ def sql(text: str, **inputs: Any) -> Program:
     """
     from headrace.api.stream import Stream
 
-    streams: dict[str, Node] = {}
-    schemas: dict[str, Schema] = {}
-    frames: dict[str, Any] = {}
-    for name, given in inputs.items():
-        if isinstance(given, Stream):
-            streams[name] = given.node
-            frames = merge_frames(frames, given.frames)
-        else:
-            schemas[name] = schema_of(given)
-            frames = merge_frames(frames, {name: given})
+    streams = {name: given.node for name, given in inputs.items() if isinstance(given, Stream)}
+    schemas = {name: schema_of(given) for name, given in inputs.items() if name not in streams}
+    frames = merge_frames(*(given.frames if name in streams else {name: given} for name, given in inputs.items()))
     return Program(parse_script(text, streams=streams, frames=schemas), frames)

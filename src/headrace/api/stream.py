@@ -250,8 +250,6 @@ def stream(
     """
     schema = schema_of(frame)
     called = name or "stream"
-    if (unique_by is None) != (unique_within is None):
-        raise QueryError("unique_by and unique_within go together")
     for column in position or ():
         schema.field(column)
     found = base.Stream(
@@ -262,7 +260,7 @@ def stream(
         timestamp_unit=unit_micros(timestamp_unit),
         delay=_delay(delay),
         punctuation=bind(punctuated_by, schema, "punctuated_by") if punctuated_by is not None else None,
-        unique=_unique(unique_by, unique_within, schema) if unique_by is not None and unique_within is not None else None,
+        unique=_unique(unique_by, unique_within, schema),
         idle=_optional(idle, "idle"),
         ahead=_optional(ahead, "ahead"),
         end_after=_optional(end_after, "end_after"),
@@ -276,14 +274,16 @@ def _optional(value: Duration | None, clause: str) -> int | None:
 
 
 def _delay(delay: Duration | None) -> int | base.Bound | None:
-    if delay is None:
-        return None
     if isinstance(delay, str) and delay.strip().lower() == "unbounded":
         return base.Bound.UNBOUNDED
-    return duration(delay, "delay")
+    return _optional(delay, "delay")
 
 
-def _unique(by: str | Sequence[str], within: Duration, schema: Any) -> base.Unique:
+def _unique(by: str | Sequence[str] | None, within: Duration | None, schema: Any) -> base.Unique | None:
+    if by is None and within is None:
+        return None
+    if by is None or within is None:
+        raise QueryError("unique_by and unique_within go together")
     return base.Unique(tuple(bind(b, schema, "unique_by") for b in names(by)), duration(within, "unique_within"))
 
 

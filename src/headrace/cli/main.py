@@ -13,7 +13,6 @@ class Terminated(KeyboardInterrupt):
 
 
 def main() -> None:
-    """Entry point of the `headrace` command."""
     signal.signal(signal.SIGTERM, terminate)
     name = next(iter(sys.argv[1:]), "")
     if name == "run" and not {"-v", "--verbose", "-h", "--help"} & set(sys.argv):

@@ -62,7 +62,7 @@ class Follower:
         self._told: set[str] = set()
         self.ledger = Ledger(storage, folder, base, kind.ending)
         self.register = Register(self.ledger.files.values(), self.tell)
-        self._last_seen = self.ledger.last_seen
+        self._last_seen = max(self.ledger.files, default=0)
         self._open: OrderedDict[int, Followed] = OrderedDict()
         self._unread: dict[int, Followed] = {}  # files with bytes that have not been spooled
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 from headrace.files.opening import BROKEN, open_file
 
@@ -28,11 +29,16 @@ def format_of(head: bytes) -> str | None:
 def _looks_like_json(text: bytes) -> bool:
     """Whether what begins with a bracket goes on as JSON does. Not all of it may be here."""
     first = text.split(b"\n", 1)[0].decode("utf-8", "replace").strip()
+    begun = re.match(rb'\{\s*("([^"\\]|\\.)*"\s*:|\})|\[\s*([\[{"\d\]-]|$)', text)
+    return begun is not None or json_value(first) is not None
+
+
+def json_value(text: str | bytes) -> Any:
+    """What a text says in JSON; None if it says nothing."""
     try:
-        json.loads(first)
+        return json.loads(text)
     except (ValueError, RecursionError):
-        return re.match(rb'\{\s*("([^"\\]|\\.)*"\s*:|\})|\[\s*([\[{"\d\]-]|$)', text) is not None
-    return True
+        return None
 
 
 def look(path: str, size: int = LOOK) -> bytes:

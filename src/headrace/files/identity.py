@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import closing, suppress
 
 from headrace.files.chunks import LOOK, told
 from headrace.files.contents import PACKED, Content, Plain, opened
@@ -58,12 +59,12 @@ class Register:
         self._outside: set[int] = set()  # live, but not where files are looked for
         self.moved = False  # whether some known file has got another name since somebody noted this
         self._by_name: dict[str, list[Followed]] | None = None
-        self._tell, self._first_look = tell, True
+        self._tell = tell
 
     def look(self, seen: list[Found], begin: Callable[[str, os.stat_result], Followed]) -> list[Followed]:
         """Take in what files there are now; gives those with something to read. `begin` makes a new one."""
         changed, fresh, here = [], [], set[tuple[int, int]]()
-        lost = {f.identity: f for f in self.lost.values()} if self.lost else {}
+        lost = {f.identity: f for f in self.lost.values()}
         for path, status in [*seen, *self._found_outside()]:
             identity = (status.st_dev, status.st_ino)
             if identity in here:
@@ -87,7 +88,6 @@ class Register:
             if file is not None:
                 changed.append(file)
         self._say_what_is_gone()
-        self._first_look = False
         return changed
 
     def finished(self, file: Followed) -> None:
@@ -129,10 +129,8 @@ class Register:
             content = opened(path)
         except OSError:
             return False
-        try:
+        with closing(content):
             return is_same(file, content)
-        finally:
-            content.close()
 
     def _found_outside(self) -> list[Found]:
         out = (there for file in self.live.values() if file.seen in self._outside for there in found(file.path))
@@ -197,12 +195,9 @@ class Register:
         except OSError as error:
             self._tell(f"{path}: cannot be read: {error.strerror or error}")
             return None
-        try:
+        with closing(content), suppress(EOFError):  # compressed, and not all there yet
             return self._decided(path, status, content, begin)
-        except EOFError:
-            return None  # compressed, and not all there yet
-        finally:
-            content.close()
+        return None
 
     def _decided(
         self, path: str, status: os.stat_result, content: Content, begin: Callable[[str, os.stat_result], Followed]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
 from headrace.files.cuts import FOLDED, Cut, not_text, strings
-from headrace.files.formats import BOM, LOOK, format_of
+from headrace.files.formats import BOM, LOOK, format_of, json_value
 from headrace.kernels.text import json_records as k
 from headrace.plan.schema import Schema
 
@@ -68,19 +66,11 @@ def lines_of_json(head: bytes) -> bool:
     if text.startswith(b"["):
         return False
     first = text.split(b"\n", 1)[0]
-    if not first.startswith(b"{") or _is_json(first):
+    if not first.startswith(b"{") or json_value(first) is not None:
         return True
     record = np.empty((1, 4), np.int64)
     found = k.split_values(np.frombuffer(text, np.uint8), 0, True, 0, 1, record)[0]
-    return not (found and record[0, 3] == k.GOOD and _is_json(text[: record[0, 1]]))
-
-
-def _is_json(text: bytes) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
+    return not (found and record[0, 3] == k.GOOD and json_value(text[: record[0, 1]]) is not None)
 
 
 def names_of(schema: Schema) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

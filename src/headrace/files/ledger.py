@@ -103,10 +103,6 @@ class Ledger:
                 storage.delete(f"{folder}/{name}")
         self.files = dict(sorted(self.files.items()))
 
-    @property
-    def last_seen(self) -> int:
-        return max(self.files, default=0)
-
     def _count(self, chunk: Chunk) -> None:
         self.chunks[chunk.name] = chunk.length
         file = self.files.get(chunk.seen)

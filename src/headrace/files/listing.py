@@ -48,7 +48,6 @@ def found(path: str) -> Iterator[Found]:
 
 
 def found_in(folder: str) -> Iterator[Found]:
-    """All files in a folder."""
     with suppress(OSError):
         for name in os.listdir(folder or "."):
             yield from found(os.path.join(folder, name))

@@ -5,7 +5,6 @@ All of them are opened, little of each is read.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from headrace.errors import DataError
-from headrace.files.formats import BOM, LOOK, NOT_UTF8, TEXTS, format_of, look
+from headrace.files.formats import BOM, LOOK, NOT_UTF8, TEXTS, format_of, json_value, look
 from headrace.files.headers import CsvLayout, layout_of
 from headrace.files.listing import existing, is_pattern, passed_by
 from headrace.files.parquet import check_columns, nanosecond_columns, schema_of, unmarked_texts
@@ -101,7 +100,7 @@ def _format(heads: dict[str, bytes], source: FileSource, where: str) -> str:
     found: dict[str, str] = {}
     for path, head in heads.items():
         kind = format_of(head)
-        if kind == "csv" and said == "json" and _has_json(head):
+        if kind == "csv" and said == "json" and any(isinstance(json_value(line), dict) for line in head.splitlines()[:20]):
             kind = "json"  # its first line is not, but others are
         if kind is None:
             continue
@@ -134,16 +133,6 @@ def _convert(kind: str, path: str) -> str:
     if kind in NOT_UTF8.values():
         return f"text must be UTF-8: iconv -f {kind} -t UTF-8 {path}"
     return "csv, json and parquet can be read, and the first two compressed with gzip, bzip2, zstd, xz or lz4"
-
-
-def _has_json(head: bytes) -> bool:
-    for line in head.splitlines()[:20]:
-        try:
-            if isinstance(json.loads(line), dict):
-                return True
-        except (ValueError, RecursionError):
-            continue
-    return False
 
 
 def _headed(heads: dict[str, bytes], source: FileSource, schema: Schema, where: str) -> bool | None:
@@ -187,8 +176,5 @@ def first_object(head: bytes) -> dict[str, object] | None:
     found = k.split_values(np.frombuffer(text, np.uint8), 0, True, 0, 1, record)[0]
     if not found or record[0, 3] != k.GOOD:
         return None
-    try:
-        value = json.loads(text[record[0, 0] : record[0, 1]])
-    except (ValueError, RecursionError):
-        return None
+    value = json_value(text[record[0, 0] : record[0, 1]])
     return value if isinstance(value, dict) else None

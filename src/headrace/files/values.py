@@ -26,10 +26,9 @@ def fits(text: str, kind: str) -> bool:
 
 
 def fits_json(value: object, kind: str) -> bool:
-    """Whether a value read from JSON can be one of a type."""
     if value is None:
         return True
-    if kind.startswith("STRUCT") or kind.startswith("MAP"):
+    if kind.startswith(("STRUCT", "MAP")):
         return isinstance(value, dict)
     if kind.startswith("ARRAY"):
         return isinstance(value, list)

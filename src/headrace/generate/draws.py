@@ -42,8 +42,7 @@ def gaussian(raw: Words) -> Floats:
     total: Floats = np.zeros(raw.shape)
     for shift in (0, 16, 32, 48):
         total += (raw >> np.uint64(shift)) & mask
-    value: Floats = (total / 65_536.0 + (2.0 / 65_536.0 - 2.0)) * 3.0**0.5
-    return value
+    return (total / 65_536.0 + (2.0 / 65_536.0 - 2.0)) * 3.0**0.5
 
 
 def zipf(raw: Words, keys: int, skew: float) -> Ints:
@@ -57,8 +56,7 @@ def zipf(raw: Words, keys: int, skew: float) -> Ints:
 @lru_cache(maxsize=4)
 def _cumulative(keys: int, skew: float) -> Floats:
     total: Floats = np.cumsum(np.arange(1, keys + 1, dtype=np.float64) ** -skew)
-    share: Floats = total / total[-1]
-    return share
+    return total / total[-1]
 
 
 def arrivals(options: Options, block: int, place: Words) -> Ints:

@@ -117,8 +117,5 @@ class Slack:
 
     def released(self, node: Pattern, found: Found) -> Results:
         """The results over the rows taken, as far as none before them is open."""
-        out = []
-        for choice in sorted(choices_of(node, found), key=lambda c: c.key):
-            if not choice.forbidden and choice.last + node.waits < self.bound:
-                out.append(choice)
-        return shown(node, found, out)
+        choices = sorted(choices_of(node, found), key=lambda c: c.key)
+        return shown(node, found, [c for c in choices if not c.forbidden and c.last + node.waits < self.bound])

@@ -191,17 +191,12 @@ def rejected_row(stream: str, rejection: Rejection) -> Row:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What must be out after a batch: all results so far, and those of them that can never change."""
+    """What must be out after a batch: all results over the arrivals so far, and those of them that can never change."""
 
     changes: Results
     final: Results
     outcomes: tuple[Outcome, ...]  # of every stream that is read
     may: Results | None = None  # what may be out under EMIT FINAL; None: nothing but `final`
-
-    @property
-    def outcome(self) -> Outcome:
-        """That of the first stream."""
-        return self.outcomes[0]
 
 
 def expected_after_each_batch(query: Query, batches: Sequence[Batch], *, end: bool = True) -> list[Expected]:
@@ -282,13 +277,3 @@ def _top(node: Node) -> tuple[list[Filter | Project], Node]:
         above.append(node)
         node = node.input
     return above, node
-
-
-def changes_after_each_batch(query: Query, batches: Sequence[Batch], *, end: bool = True) -> list[Results]:
-    """The consolidated output after each batch under EMIT CHANGES: the results over the arrivals so far."""
-    return [e.changes for e in expected_after_each_batch(query, batches, end=end)]
-
-
-def final_after_each_batch(query: Query, batches: Sequence[Batch], *, end: bool = True) -> list[Results]:
-    """All that has left after each batch under EMIT FINAL: the results that the frontier has passed."""
-    return [e.final for e in expected_after_each_batch(query, batches, end=end)]

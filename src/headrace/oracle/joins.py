@@ -9,7 +9,7 @@ from headrace.oracle.admission import Key
 from headrace.oracle.aggregates import groups
 from headrace.oracle.rows import Row
 from headrace.oracle.scalar import evaluate
-from headrace.oracle.ties import pair_key
+from headrace.oracle.ties import choice_key
 from headrace.plan.expr import Expr
 from headrace.plan.joins import Join
 from headrace.plan.nodes import Node, base_streams
@@ -43,7 +43,7 @@ def joined(node: Join, left: Results, right: Results, clock: int) -> Results:
             if event.on is not None and other.on == event.on:
                 met |= {event.key, other.key}
                 pair = event.row + other.row if event.side == 0 else other.row + event.row
-                out.append((pair_key(other.key, event.key), pair))
+                out.append((choice_key(other.key, event.key), pair))
     for row in rows:
         window = node.windows[row.side]
         if node.kind.preserved[row.side] and row.key not in met:

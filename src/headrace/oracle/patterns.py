@@ -58,7 +58,7 @@ class Choice:
     @property
     def key(self) -> Key:
         """It stands where its last event stands, with the keys of the others as the last part."""
-        return choice_key([e.key for e in self.ordered])
+        return choice_key(*(e.key for e in self.ordered))
 
 
 def units(node: Pattern) -> tuple[Node, ...]:

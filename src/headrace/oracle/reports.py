@@ -45,7 +45,7 @@ class Look:
     """One look: its order key, the time it is about, the rows in the window, and the bounds of the window in time."""
 
     key: Key
-    rows: tuple[int, ...]
+    rows: list[int]
     start: int
     end: int
     mark: int | None = None  # tells looks with the same key apart
@@ -126,7 +126,7 @@ class _Reports:
         every: set[int] = set()
         for t in self.times:
             u = trigger.first_at(t)
-            while self.holds_until(t, u) and (u < self.clock if not self.ended else True):
+            while self.holds_until(t, u) and (self.ended or u < self.clock):
                 every |= {u, u + trigger.every} if self.node.on_change else {u}
                 u += trigger.every
         for u in sorted(every):
@@ -135,7 +135,7 @@ class _Reports:
             seen = [j for j, t in enumerate(self.times) if t <= u]
             # [l, u) holds the rows of (l, u] a microsecond before: for whole microseconds the two are the same.
             start, end = (bound + 1 if trigger.open_above else bound for bound in self.bounds(u))
-            yield Look((u, CLOCK, 0), tuple(self.inside(seen, u, self.position(seen))), start, end)
+            yield Look((u, CLOCK, 0), self.inside(seen, u, self.position(seen)), start, end)
 
     def until(self, stop: int, every: int) -> Iterator[Look]:
         """At one time, all windows that end there, from the shortest that holds a row to the first that holds every row."""
@@ -144,7 +144,7 @@ class _Reports:
         firsts = {self.groups[j]: self.times[j] for j in reversed(seen) if self.selected[j]}
         while firsts and stop < self.clock and start >= min(firsts.values()):
             start -= every
-            inside = tuple(j for j in seen if self.times[j] > start)
+            inside = [j for j in seen if self.times[j] > start]
             only = frozenset(g for g, first in firsts.items() if first <= start + every)  # the window before held not all of it
             yield Look((stop, CLOCK, 0), inside, start, stop, mark=(stop - start) // every, only=only)
 
@@ -159,19 +159,15 @@ class _Reports:
         return u <= self.node.trigger.first_at(self.last) if self.ended else u < self.clock
 
     def by_rows(self, every: int, by: tuple[Expr, ...]) -> Iterator[Look]:
+        """Right after each such number of rows. A look at one of a partition is about the groups of that partition."""
         parts = groups(by, self.schema, self.table)
         counts: dict[Hashable, int] = {}
         for i, part in enumerate(parts):
             counts[part] = counts.get(part, 0) + 1
             if counts[part] % every == 0:
-                yield self.at_row(i, [j for j in range(i + 1)], parts, part if by else None)
-
-    def at_row(self, i: int, seen: list[int], parts: list[Hashable], part: Hashable | None) -> Look:
-        """A look right after row i. One of a partition is about the groups of that partition."""
-        start, end = self.bounds(self.times[i])
-        inside = self.inside(seen, self.times[i], self.position(seen))
-        only = None if part is None else frozenset(g for g, p in zip(self.groups, parts, strict=True) if p == part)
-        return Look(self.keys_of[i], tuple(inside), start, end, only=only)
+                seen, now = list(range(i + 1)), self.times[i]
+                only = frozenset(g for g, p in zip(self.groups, parts, strict=True) if p == part) if by else None
+                yield Look(self.keys_of[i], self.inside(seen, now, self.position(seen)), *self.bounds(now), only=only)
 
     def by_field(self, every: float, on: Expr) -> Iterator[Look]:
         """Whenever the position passes a multiple of `every`: right before the row that passes it."""
@@ -187,9 +183,8 @@ class _Reports:
             while u < p:
                 seen = list(range(i))
                 inside = self.inside(seen, self.times[i], u if same else self.position(seen))
-                start, end = self.bounds(self.times[i])
                 if inside:
-                    yield Look(self.keys_of[i], tuple(inside), start, end, mark=_multiple(u, every))
+                    yield Look(self.keys_of[i], inside, *self.bounds(self.times[i]), mark=_multiple(u, every))
                 # Where the window is measured otherwise, all looks that one row passes would say the same; and once the
                 # window is empty, no look further on has anything in it: a row may pass more multiples than can be counted.
                 u = u + every if same and inside else first
@@ -197,8 +192,7 @@ class _Reports:
             seen = list(range(len(self.times)))
             inside = self.inside(seen, self.last, u if same else self.position(seen))
             if inside:
-                start, end = self.bounds(self.last)
-                yield Look((self.last, CLOCK, 0), tuple(inside), start, end, mark=_multiple(u, every))
+                yield Look((self.last, CLOCK, 0), inside, *self.bounds(self.last), mark=_multiple(u, every))
 
     def by_instant(self, trigger: EveryInstant) -> Iterator[Look]:
         """After all rows of one time, or of one batch."""
@@ -222,15 +216,14 @@ class _Reports:
 
     def _instant(self, trigger: EveryInstant, first: int, i: int, parts: list[Hashable], full: set[Hashable]) -> Iterator[Look]:
         t, seen = self.times[i], list(range(i + 1))
-        start, end = self.bounds(t)
         key = (t, CLOCK, 0) if trigger.batch is None else self.keys_of[i]
-        inside = tuple(self.inside(seen, t, self.position(seen)))
+        inside = self.inside(seen, t, self.position(seen))
         if trigger.rows is None:
             came = frozenset(self.groups[j] for j in range(first, i + 1) if self.selected[j])
-            yield Look(key, inside, start, end, only=came)
+            yield Look(key, inside, *self.bounds(t), only=came)
         elif full:
             of = frozenset(g for g, p in zip(self.groups, parts, strict=True) if p in full) if trigger.partition_by else None
-            yield Look(key, inside, start, end, only=of)
+            yield Look(key, inside, *self.bounds(t), only=of)
 
     # ---- what is inside
 
@@ -306,11 +299,11 @@ class _Reports:
         first, last = self.times[window[0]], self.times[window[-1]]
         match self.node.window:
             case SessionWindow(gap=gap) if last + gap < self.clock:
-                yield Look((last + gap, CLOCK, 0), tuple(window), first, last + gap, only=only)
+                yield Look((last + gap, CLOCK, 0), window, first, last + gap, only=only)
             case DeltaWindow() if by is not None:
-                yield Look(self.keys_of[by], tuple(window), first, self.times[by], only=only)
+                yield Look(self.keys_of[by], window, first, self.times[by], only=only)
             case DeltaWindow() if self.ended:
-                yield Look((self.last, CLOCK, 0), tuple(window), first, self.last, only=only)
+                yield Look((self.last, CLOCK, 0), window, first, self.last, only=only)
 
 
 def delta_of(expr: Expr, schema: Schema, first: Row, row: Row) -> float | None:

@@ -41,7 +41,6 @@ def from_micros(micros: int) -> dt.datetime | int:
 
 
 def batch_of_rows(schema: Schema, rows: Iterable[Sequence[Any]]) -> pa.RecordBatch:
-    """Rows as an Arrow batch with the types of the schema."""
     rows = list(rows)
     target = arrow_schema(schema)
     if not schema.fields:

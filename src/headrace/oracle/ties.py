@@ -23,13 +23,8 @@ def whole(key: tuple[int, ...]) -> tuple[int, ...]:
     return (*(part + HALF for part in key[:3]), *key[3:])
 
 
-def pair_key(earlier: tuple[int, ...], later: tuple[int, ...]) -> tuple[int, ...]:
-    """Pairs of one row: in the order of the others."""
-    return (*later, *whole(earlier))
-
-
-def choice_key(keys: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """Sequences with one last event: in the order of their first events, then of the second."""
+def choice_key(*keys: tuple[int, ...]) -> tuple[int, ...]:
+    """Pairs of one row: in the order of the others. Sequences with one last event: of their first events, then of the second."""
     *others, last = keys
     return (*last, *(word for key in others for word in whole(key)))
 

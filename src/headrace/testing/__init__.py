@@ -1,4 +1,4 @@
-"""The public test kit: streams as small tables, seeded disorder, a clock, a conformance suite, hypothesis strategies.
+"""The public test kit: streams as small tables, seeded disorder, a conformance suite, hypothesis strategies.
 
 Import the part you need (`from headrace.testing.conformance import check_query`); needs the extra `headrace[testing]`.
 """

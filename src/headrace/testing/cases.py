@@ -140,15 +140,10 @@ def complete(path: Path) -> None:
     """Write what the oracle says into the case; read the difference before keeping it."""
     case = read_case(path)
     parts = [case.sql.rstrip("\n")]
-    parts += [f"---- {name}\n{_aligned(text)}" for name, text in case.inputs.items()]
+    parts += [f"---- {name}\n{format_table(*read_table(text))}" for name, text in case.inputs.items()]
     parts += [f"---- {q.name}\n{format_leaving(q, oracle_leaving(q, case.run.expected[q.name]))}" for q in case.script.queries]
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     read_case.cache_clear()
-
-
-def _aligned(text: str) -> str:
-    header, rows = read_table(text)
-    return format_table(header, rows)
 
 
 def check_oracle(case: QueryCase) -> None:

@@ -22,7 +22,6 @@ class Change:
     row: Row
 
     def __post_init__(self) -> None:
-        """There are two signs."""
         if self.sign not in (1, -1):
             raise ValueError(f"the sign of a change is +1 or -1, not {self.sign}")
 

@@ -136,11 +136,8 @@ class LocalEngine:
 
     def _take_over(self, saved: _Saved) -> None:
         """Go on with what another script left."""
-        was, now = (
-            replace(program_of(saved.lowered), buckets=saved.buckets),
-            replace(program_of(self.lowered), buckets=self.buckets),
-        )
-        comparison = compare(was, now)
+        was = replace(program_of(saved.lowered), buckets=saved.buckets)
+        comparison = compare(was, replace(program_of(self.lowered), buckets=self.buckets))
         comparison.refuse()
         before = Before(saved.lowered.stages, {at: store.copy() for at, store in saved.stores.items()}, comparison)
         for at, store in self._stores.items():
@@ -196,7 +193,6 @@ class LocalEngine:
         return [(s, i) for s, stage in enumerate(stages) for i, source in enumerate(stage.sources) if source.name == feed]
 
     def save(self) -> object:
-        """The state of every bucket, as bytes."""
         if self._saved is not None:
             return self._saved
         for at, processor in self._processors.items():

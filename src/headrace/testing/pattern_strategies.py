@@ -291,8 +291,9 @@ def _time(item: Item) -> int | None:
     return None if at is None else to_micros(at)
 
 
-def pattern_case(rng: Random, most_rows: int = 32, derived: bool = True, promises: bool | None = None) -> Case:
+def seeded_pattern_case(seed: int, most_rows: int = 32, derived: bool = True, promises: bool | None = None) -> Case:
     """One pattern at one or two levels of correctness, and arrivals for its streams; with `promises`, all are punctuated."""
+    rng = Random(seed)
     some = promises is None and chance(rng, 3)
     streams = [
         reading_streams(rng, name, promises or (some and chance(rng, 2))) for name in "abcd"[: rng.choice((2, 1, 2, 1, 2, 3, 4))]
@@ -311,7 +312,3 @@ def pattern_case(rng: Random, most_rows: int = 32, derived: bool = True, promise
         queries.append(Query(f"q{number}", shown, emit, using=Using.KSLACK if slack else Using.OPTIMISTIC))
     batches = promised(rng, streams, pattern_arrivals(rng, streams, most_rows))
     return Case(Script(tuple(queries), tuple(streams)), tuple(batches))
-
-
-def seeded_pattern_case(seed: int, most_rows: int = 32, derived: bool = True, promises: bool | None = None) -> Case:
-    return pattern_case(Random(seed), most_rows, derived, promises)

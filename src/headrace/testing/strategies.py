@@ -59,13 +59,7 @@ KEYS = (
 )  # fmt: skip
 PARTITIONED = ((), ("card",), ("card",), ("shop",), ("amount",))
 PROMISE = "!"  # the card of a row that is punctuation
-PUNCTUATION = (
-    None,
-    None,
-    None,
-    Expr.of(f"CASE WHEN card = '{PROMISE}' THEN at END"),
-    Expr.of(f"CASE WHEN card = '{PROMISE}' THEN qty END"),
-)
+PUNCTUATION = (None, None, None, *(Expr.of(f"CASE WHEN card = '{PROMISE}' THEN {column} END") for column in ("at", "qty")))
 DELAYS = (5 * SECOND, 10 * SECOND, 3 * SECOND, 10 * SECOND) * 4 + (0,)
 GRID = (0, 1, 2, 5, 10, 30)  # seconds: times, windows, delays all lie on it, so that edges are hit
 

@@ -1,4 +1,4 @@
-"""Streams and changes as small text tables, in and out.
+"""Streams and rows as small text tables, in and out.
 
     | now | at | card | amount |
     |  10 |  3 | a    | 12.5   |      two rows that come together, at 10 s
@@ -7,7 +7,7 @@
 
 Columns `now` (an instant) or `batch` (a number, which is also its time in seconds) say what arrives together; `partition` is
 optional. An instant is a number of seconds since 1970, a time of that day (`12:00:01.5`) or ISO text. An empty cell and NULL are
-NULL; text may be quoted. Changes have a column `_op` with `+` or `-`.
+NULL; text may be quoted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from headrace.oracle.rows import Row, canonical_row, from_micros, normal_rows, t
 from headrace.plan.schema import Schema
 from headrace.plan.time import SECOND
 from headrace.plan.types import base_type
-from headrace.testing.engine import Arrival, Batch, Change
+from headrace.testing.engine import Arrival, Batch
 
 PLACES = ("now", "batch", "partition")
 
@@ -60,7 +60,6 @@ def read_instant(text: str) -> int:
 
 
 def read_cell(text: str, kind: str) -> Any:
-    """The value of a cell by the type of its column."""
     if text in ("", "NULL"):
         return None
     match base_type(kind):
@@ -131,13 +130,6 @@ def merge_batches(*streams: Sequence[Batch]) -> list[Batch]:
     return merged
 
 
-def read_changes(schema: Schema, text: str) -> list[tuple[int, Row]]:
-    """Expected output: signs and rows; without a column `_op` every row is a `+`."""
-    header, rows = read_table(text)
-    signs = [{"+": 1, "-": -1}[dict(zip(header, row, strict=True)).get("_op", "+")] for row in rows]
-    return list(zip(signs, read_rows(schema, text), strict=True))
-
-
 def format_cell(value: Any) -> str:
     """A value as `read_cell` reads it."""
     match value:
@@ -159,24 +151,6 @@ def format_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     table = [list(header), *map(list, rows)]
     widths = [max(len(row[i]) for row in table) for i in range(len(header))]
     return "\n".join("| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |" for row in table)
-
-
-def format_rows(schema: Schema, rows: Iterable[Row]) -> str:
-    return format_table(schema.names, ([format_cell(v) for v in row] for row in rows))
-
-
-def format_changes(schema: Schema, changes: Iterable[Change]) -> str:
-    cells = (["+" if c.sign > 0 else "-", *map(format_cell, c.row)] for c in changes)
-    return format_table(("_op", *schema.names), cells)
-
-
-def assert_changes(schema: Schema, changes: Iterable[Change], expected: str) -> None:
-    """The changes are those of the table, in any order; a diff otherwise."""
-    got = [(c.sign, c.row) for c in changes]
-    want = read_changes(schema, expected)
-    text = diff(schema, want, got)
-    if text:
-        raise AssertionError(text)
 
 
 def diff(schema: Schema, want: Sequence[tuple[int, Row]], got: Sequence[tuple[int, Row]]) -> str:

@@ -98,22 +98,16 @@ def _able(text: str, where: str, names: list[str]) -> tuple[dict[str, Script], d
     cannot: dict[str, CannotRun] = {}
     for name in names:
         try:
-            scripts[name] = _under(text, where, name)
+            found = parse(text, where, name)
         except CannotRun as error:
             cannot[name] = error
+            continue
+        except QueryError as error:
+            error.message = f"under the profile {name}, {error.message}"
+            raise
+        said = _says_changes(text, where, name)
+        scripts[name] = Script(tuple(_shown_in_order(q, q.name in said) for q in found.queries), found.streams)
     return scripts, cannot
-
-
-def _under(text: str, where: str, name: str) -> Script:
-    try:
-        found = parse(text, where, name)
-    except CannotRun:
-        raise
-    except QueryError as error:
-        error.message = f"under the profile {name}, {error.message}"
-        raise
-    said = _says_changes(text, where, name)
-    return Script(tuple(_shown_in_order(q, q.name in said) for q in found.queries), found.streams)
 
 
 def _says_changes(text: str, where: str, profile: str) -> set[str]:
@@ -157,10 +151,7 @@ def _run(scripts: Mapping[str, Script], quiet: bool, verbose: bool) -> tuple[dic
     from headrace.spark.run import start_script
 
     with interrupts, progress.shown():
-        handle = start_script(whole, None, False, verbose)
-        stopped = follow_run(handle, collect, progress, interrupts)
-    if not stopped and handle.error is not None:
-        raise handle.error
+        stopped = follow_run(start_script(whole, None, False, verbose), collect, progress, interrupts)
     progress.finish("stopped" if stopped else f"{len(scripts)} profiles")
     return outputs, stopped
 

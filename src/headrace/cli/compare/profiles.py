@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from headrace.errors import QueryError
 from headrace.plan.nodes import Node, WindowAggregate, WindowReport, base_streams, children
 from headrace.plan.profiles import PROFILES, profile
-from headrace.plan.query import Query, Script
+from headrace.plan.query import Query
 
 ALL = "all"
 WIDTH = 12  # of the names in front of facts
@@ -29,8 +29,7 @@ def explain_profiles(text: str, name: str, names: list[str]) -> str:
     base = parse(text, name)
     plans, refused = _plans(text, name, PROFILES)
     parts = [[f"{n:<{WIDTH}}{PROFILES[n].words}" for n in names]]
-    for query in base.queries:
-        parts.append(_query(query, plans, names, _own(text, name, query, plans)))
+    parts += [_query(query, plans, names, _own(text, name, query, plans)) for query in base.queries]
     for n in names:
         if n in refused:
             parts.append([f"under {n} this script cannot run", *(f"  {line}" for line in str(refused[n]).splitlines())])
@@ -45,8 +44,7 @@ def _plans(text: str, name: str, names: Iterable[str]) -> tuple[dict[str, dict[s
     refused: dict[str, QueryError] = {}
     for n in names:
         try:
-            script: Script = parse_script(text, name, profile=n)
-            found[n] = {q.name: q.node for q in script.queries}
+            found[n] = {q.name: q.node for q in parse_script(text, name, profile=n).queries}
         except QueryError as error:
             refused[n] = error
     return found, refused
@@ -78,7 +76,7 @@ def _query(query: Query, plans: Mapping[str, Mapping[str, Node]], names: list[st
     lines = [f"query {query.name}: EMIT {query.emit.value} INTO {query.sink}"]
     if not list(windows(query.node)):
         return [*lines, "  has no window: rows go one by one, under every profile"]
-    if own and len(set(found[query.name] for found in plans.values())) == 1:
+    if own and len({found[query.name] for found in plans.values()}) == 1:
         fixed = f"  fixes this itself, by {' and '.join(own)}: no profile changes it"
         return [*lines, fixed, *(f"    {line}" for line in _node(query.node))]
     if own:

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.syntax import Syntax
-from rich.table import Table
 from rich.text import Text
 
-from headrace.cli.consoles import err, out
+from headrace.cli.consoles import out
 from headrace.cli.demo import fraud_data as data
 from headrace.cli.demo.fraud_data import Payment
 from headrace.cli.demo.fraud_picture import Facts, draw
-from headrace.cli.demo.scripts import fraud
+from headrace.cli.demo.scripts import fraud, show, titled
 from headrace.cli.demo.theft import theft_demo
 from headrace.cli.failures import reported
 from headrace.cli.run.command import run_to_the_end
@@ -71,12 +69,8 @@ def fraud_demo(folder: Path, verbose: bool) -> None:
     rows = data.payments()
     paths = data.write_files(folder / "payments", rows)
     text = fraud(str(folder / "payments" / "*.csv"))
-    (folder / "fraud.cql").write_text(text, encoding="utf-8")
-    console = err()
-    console.print(Text(f"{len(rows):,} card payments in {len(paths)} files, as they arrived: {folder / 'payments'}"))
-    console.print(Text(f"\nThe script, {folder / 'fraud.cql'}:\n"))
-    console.print(Syntax(text.strip(), "sql", background_color="default", word_wrap=True))
-    console.print()
+    data_files = f"{len(rows):,} card payments in {len(paths)} files, as they arrived: {folder / 'payments'}"
+    show(folder / "fraud.cql", text, data_files)
     found, lost = exact(text, verbose)
     hops = hopping(str(folder / "payments" / "*.csv"))
     verify(rows, found, lost)
@@ -108,8 +102,7 @@ def hopping(pattern: str) -> list[tuple[int, str, int]]:
     """Spark's own window of the same size with a hop of a minute, over the same files."""
     from headrace.spark.rival import hopping_counts
 
-    counts: list[tuple[int, str, int]] = hopping_counts(pattern, SCHEMAS["payments"], data.WINDOW, data.HOP, "card")
-    return counts
+    return hopping_counts(pattern, SCHEMAS["payments"], data.WINDOW, data.HOP, "card")
 
 
 def verify(rows: list[Payment], found: list[tuple[int, str, int, int]], lost: set[int]) -> None:
@@ -125,9 +118,8 @@ def verify(rows: list[Payment], found: list[tuple[int, str, int, int]], lost: se
 def tell(facts: Facts, lost: list[Payment], picture: Path) -> None:
     """What each found, which payments, and where the picture is."""
     console = out()
-    table = Table(title=f"More than {data.LIMIT} payments of a card in 5 minutes", title_justify="left", title_style="bold")
-    for name in ("card", "what it does", "Headrace, exact", "Spark, 5 min window, 1 min hop"):
-        table.add_column(name)
+    columns = ("card", "what it does", "Headrace, exact", "Spark, 5 min window, 1 min hop")
+    table = titled(f"More than {data.LIMIT} payments of a card in 5 minutes", *columns)
     for card, what in CARDS.items():
         alert, fullest = facts.alert(card), facts.fullest(card)
         ours = Text(f"{alert[1]} at {data.wall(alert[0])}: block", "bold green") if alert else Text("nothing", "red")
@@ -154,10 +146,9 @@ def story(facts: Facts, lost: list[Payment], picture: Path) -> list[str]:
             f"{card} paid at {times}: {len(paid)} times within 5 minutes, "
             f"but no window on a full minute holds more than {facts.fullest(card)}."
         )
-    for p in (p for p in facts.of(data.LATE) if p.arrival > p.at):
-        lines.append(f"{_came(p)}, after those that followed it, and was counted in its place.")
-    for p in lost:
-        lines.append(f"{_came(p)}, past the DELAY of 2 minutes: it is in late(payments), not lost.")
+    late = [p for p in facts.of(data.LATE) if p.arrival > p.at]
+    lines += [f"{_came(p)}, after those that followed it, and was counted in its place." for p in late]
+    lines += [f"{_came(p)}, past the DELAY of 2 minutes: it is in late(payments), not lost." for p in lost]
     return [*lines, f"Every count was checked against a plain recount. The picture: {picture}"]
 
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -81,28 +82,28 @@ def write_files(folder: Path, rows: list[Payment]) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.csv"):
         old.unlink()
-    schema = arrow_schema(SCHEMAS["payments"])
     size = -(-len(rows) // FILES)
-    now = time.time()
-    paths = []
-    for n in range(FILES):
-        part = rows[n * size : (n + 1) * size]
-        batch = pa.RecordBatch.from_pylist([asdict(p) for p in part], schema)
-        path = folder / f"part-{n}.csv"
-        with path.open("wb") as file:
-            formats.write(file, "csv", schema, [batch])
-        os.utime(path, (now - FILES + n, now - FILES + n))  # sources take files in order of age
-        paths.append(path)
+    paths = [folder / f"part-{n}.csv" for n in range(FILES)]
+    for n, path in enumerate(paths):
+        part = [asdict(p) for p in rows[n * size : (n + 1) * size]]
+        write_csv(path, arrow_schema(SCHEMAS["payments"]), part, FILES - n)
     return paths
+
+
+def write_csv(path: Path, schema: pa.Schema, rows: list[dict[str, Any]], age_s: int) -> None:
+    """Sources take files in order of age."""
+    with path.open("wb") as file:
+        formats.write(file, "csv", schema, [pa.RecordBatch.from_pylist(rows, schema)])
+    os.utime(path, (time.time() - age_s,) * 2)
 
 
 def admitted(rows: list[Payment]) -> list[Payment]:
     """Those that are no more than DELAY behind the newest before them."""
-    newest, kept = None, []
+    newest, kept = rows[0].at, []
     for row in rows:
-        if newest is None or row.at >= newest - DELAY:
+        if row.at >= newest - DELAY:
             kept.append(row)
-        newest = row.at if newest is None else max(newest, row.at)
+        newest = max(newest, row.at)
     return kept
 
 

@@ -66,12 +66,8 @@ def _edge(axes: Axes, facts: Facts) -> None:
     axes.text(
         windows[0][0] - 8e6 if windows else first, y / 2 - 0.5, "hopping windows\nof Spark", ha="right", va="center", color=INK
     )
-    alert = facts.alert(EDGE)
     y -= 1.5
-    if alert:
-        at, n = alert
-        _bar(axes, at - WINDOW, at, y, RED, f"{n}  > {LIMIT}: block", bold=True)
-        axes.text(at - WINDOW - 8e6, y, "exact window\nof Headrace", ha="right", va="center", color=RED, weight="bold")
+    _exact(axes, facts.alert(EDGE), y, f"  > {LIMIT}: block")
     for number, p in enumerate(paid, 1):
         axes.plot([p.at, p.at], [0.6, y - 0.5], color=BLUE, lw=0.9, ls=":", zorder=0)
         axes.plot(p.at, 0.6, "o", color=BLUE, ms=9)
@@ -93,13 +89,17 @@ def _late(axes: Axes, facts: Facts) -> None:
             axes.text(
                 p.arrival, 0.85, f"arrives {_span(p.arrival - p.at)}\nlater", ha="center", va="top", color=AMBER, fontsize=9
             )
-    alert = facts.alert(LATE)
-    if alert:
-        at, n = alert
-        _bar(axes, at - WINDOW, at, 0, RED, f"{n}, the late one counted", bold=True)
-        axes.text(at - WINDOW - 8e6, 0, "exact window\nof Headrace", ha="right", va="center", color=RED, weight="bold")
+    _exact(axes, facts.alert(LATE), 0, ", the late one counted")
     axes.text(paid[0].at - 20e6, 1, f"payments of {LATE}", ha="right", va="center", color=BLUE)
     _dress(axes, paid[0].at - WINDOW - MINUTE, paid[-1].at + WINDOW, -0.7, 1.9, "Late, and still in its place")
+
+
+def _exact(axes: Axes, alert: tuple[int, int] | None, y: float, words: str) -> None:
+    """The window that ends with an alert, and how many payments are in it."""
+    if alert:
+        at, n = alert
+        _bar(axes, at - WINDOW, at, y, RED, f"{n}{words}", bold=True)
+        axes.text(at - WINDOW - 8e6, y, "exact window\nof Headrace", ha="right", va="center", color=RED, weight="bold")
 
 
 def _bar(axes: Axes, start: int, end: int, y: float, colour: str, text: str, bold: bool) -> None:
@@ -112,12 +112,17 @@ def _dress(axes: Axes, left: int, right: int, low: float, high: float, title: st
     axes.set_xlim(left, right)
     axes.set_ylim(low, high)
     axes.set_yticks([])
-    ticks = range(-(-left // HOP) * HOP, right, HOP)
-    axes.set_xticks(list(ticks), [wall(t, "%H:%M") for t in ticks], fontsize=8, color=INK)
-    axes.grid(axis="x", color="#e4e7eb", lw=0.8, zorder=-1)
+    minutes(axes, left, right, HOP)
     axes.set_axisbelow(True)
     for side in ("left", "right", "top"):
         axes.spines[side].set_visible(False)
+
+
+def minutes(axes: Axes, left: int, right: int, every: int) -> None:
+    """The time of day along an axis of microseconds."""
+    ticks = range(-(-left // every) * every, right, every)
+    axes.set_xticks(list(ticks), [wall(t, "%H:%M") for t in ticks], fontsize=8, color=INK)
+    axes.grid(axis="x", color="#e4e7eb", lw=0.8, zorder=-1)
 
 
 def _span(micros: int) -> str:

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from headrace.cli.consoles import err
+
 PAYMENTS = "out/demo/payments/*.csv"
 
 FRAUD = f"""\
@@ -27,12 +35,17 @@ SELECT id, card, at FROM late(payments) INTO too_late;
 
 
 def fraud(pattern: str) -> str:
-    """The script over the files of a pattern."""
     return FRAUD.replace(PAYMENTS, pattern.replace("'", "''"))
 
 
 READINGS = "out/demo/readings"
 AT_ONCE, SURE, SORTED = "at_once", "sure", "sorted"
+
+THEFT = """\
+EVENT SEQ(shelf s, !(checkout c), exit e)
+WHERE s.book = c.book AND c.book = e.book
+WITHIN 5 HOURS
+RETURN s.book AS book, s.at AS taken, e.at AS gone"""
 
 THEFTS = f"""\
 -- A book that leaves without passing a till. `headrace demo patterns` writes the readings that this script reads.
@@ -51,31 +64,35 @@ CREATE STREAM checkout reading
   PUNCTUATED BY pog;
 
 -- Aggressive: an alarm at once, and an apology if the book was paid for after all.
-EVENT SEQ(shelf s, !(checkout c), exit e)
-WHERE s.book = c.book AND c.book = e.book
-WITHIN 5 HOURS
-RETURN s.book AS book, s.at AS taken, e.at AS gone
+{THEFT}
 EMIT CHANGES
 INTO {AT_ONCE};
 
 -- Conservative: an alarm when no till can say any more that the book was paid for.
-EVENT SEQ(shelf s, !(checkout c), exit e)
-WHERE s.book = c.book AND c.book = e.book
-WITHIN 5 HOURS
-RETURN s.book AS book, s.at AS taken, e.at AS gone
+{THEFT}
 EMIT FINAL
 INTO {SURE};
 
 -- K-slack: every reading waits six minutes, and then they are taken in order.
-EVENT SEQ(shelf s, !(checkout c), exit e)
-WHERE s.book = c.book AND c.book = e.book
-WITHIN 5 HOURS
-RETURN s.book AS book, s.at AS taken, e.at AS gone
+{THEFT}
 EMIT FINAL IN ORDER USING KSLACK
 INTO {SORTED};
 """
 
 
 def thefts(folder: str) -> str:
-    """The script over the readings in a folder."""
     return THEFTS.replace(READINGS, folder.replace("'", "''"))
+
+
+def titled(title: str, *columns: str) -> Table:
+    return Table(*columns, title=title, title_justify="left", title_style="bold")
+
+
+def show(path: Path, script: str, data: str) -> None:
+    """Write a script, and show what it is about to read and what it says."""
+    path.write_text(script, encoding="utf-8")
+    console = err()
+    console.print(Text(data))
+    console.print(Text(f"\nThe script, {path}:\n"))
+    console.print(Syntax(script.strip(), "sql", background_color="default", word_wrap=True))
+    console.print()

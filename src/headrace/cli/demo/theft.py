@@ -6,14 +6,12 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.syntax import Syntax
-from rich.table import Table
 from rich.text import Text
 
-from headrace.cli.consoles import err, out
+from headrace.cli.consoles import out
 from headrace.cli.demo import theft_data as data
 from headrace.cli.demo.fraud_data import wall
-from headrace.cli.demo.scripts import AT_ONCE, SORTED, SURE, thefts
+from headrace.cli.demo.scripts import AT_ONCE, SORTED, SURE, show, thefts, titled
 from headrace.cli.demo.theft_data import Reading, Theft
 from headrace.cli.demo.theft_picture import draw
 from headrace.cli.run.command import run_to_the_end
@@ -39,15 +37,9 @@ def theft_demo(folder: Path, verbose: bool) -> None:
     rows = data.readings()
     data.write_files(folder / "readings", rows)
     text = thefts(str(folder / "readings"))
-    (folder / "thefts.cql").write_text(text, encoding="utf-8")
-    console = err()
-    books = len({r.book for r in rows})
-    console.print(
-        Text(f"{len(rows):,} readings of {books:,} books in {data.slices(rows)} batches of 2 minutes: {folder / 'readings'}")
-    )
-    console.print(Text(f"\nThe script, {folder / 'thefts.cql'}:\n"))
-    console.print(Syntax(text.strip(), "sql", background_color="default", word_wrap=True))
-    console.print()
+    books, batches = len({r.book for r in rows}), data.slices(rows)
+    data_files = f"{len(rows):,} readings of {books:,} books in {batches} batches of 2 minutes: {folder / 'readings'}"
+    show(folder / "thefts.cql", text, data_files)
     said = listen(text, verbose)
     verify(rows, said)
     picture = folder / "thefts.png"
@@ -105,17 +97,14 @@ def apologies(said: list[Said]) -> dict[str, tuple[int, int]]:
 def tell(rows: list[Reading], said: list[Said], picture: Path) -> None:
     console = out()
     stolen = sorted({(gone, book) for book, _, gone in data.thefts(rows)})
-    table = Table(title="Stolen books", title_justify="left", title_style="bold")
-    for name in ("book", "left at", *(f"{way}\nsays so at" for way in WAYS.values())):
-        table.add_column(name)
+    table = titled("Stolen books", "book", "left at", *(f"{way}\nsays so at" for way in WAYS.values()))
     for gone, book in stolen:
         alarms = [first_alarm(said, way, book) for way in WAYS]
         table.add_row(book, wall(gone), *("never" if at is None else wall(at, "%H:%M") for at in alarms))
     console.print(table)
     sorry = apologies(said)
-    table = Table(title="Paid for, but the till was heard late", title_justify="left", title_style="bold")
-    for name in ("book", "EMIT CHANGES\nalarm at", "apology at", "the others"):
-        table.add_column(name)
+    columns = ("book", "EMIT CHANGES\nalarm at", "apology at", "the others")
+    table = titled("Paid for, but the till was heard late", *columns)
     for book, (alarm, apology) in sorted(sorry.items(), key=lambda item: item[1]):
         table.add_row(book, wall(alarm, "%H:%M"), wall(apology, "%H:%M"), "say nothing")
     console.print(table)

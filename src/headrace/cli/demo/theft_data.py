@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import time
 from collections import defaultdict
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
-from headrace.cli import formats
-from headrace.cli.demo.fraud_data import NOON
+from headrace.cli.demo.fraud_data import NOON, write_csv
 from headrace.generate import Options, events
 from headrace.generate.draws import BLOCK
 from headrace.plan.arrow import arrow_schema
@@ -66,27 +63,20 @@ def slice_end(number: int) -> int:
 
 def promises(rows: list[Reading], kind: str) -> list[int]:
     """For every batch: the largest time up to which nothing of a kind is under way. The antenna knows what it has sent."""
-    out = []
-    for number in range(slices(rows)):
-        end = slice_end(number)
-        out.append(min([end, *(r.at for r in rows if r.kind == kind and r.arrival >= end)]) - 1)
-    return out
+    ends = map(slice_end, range(slices(rows)))
+    return [min([end, *(r.at for r in rows if r.kind == kind and r.arrival >= end)]) - 1 for end in ends]
 
 
 def write_files(folder: Path, rows: list[Reading]) -> None:
     """A folder for each kind, a file in it for each batch. Those of the tills end with a promise."""
     promised = promises(rows, "checkout")
-    schema, now = arrow_schema(SCHEMA), time.time()
     for kind in KINDS:
         shutil.rmtree(folder / kind, ignore_errors=True)
         (folder / kind).mkdir(parents=True)
         for number in range(slices(rows)):
             own = [r for r in rows if r.kind == kind and slice_end(number) - SLICE <= r.arrival < slice_end(number)]
             lines = [asdict(r) for r in own] + ([{"pog": promised[number]}] if kind == "checkout" else [])
-            path = folder / kind / f"part-{number:02d}.csv"
-            with path.open("wb") as file:
-                formats.write(file, "csv", schema, [pa.RecordBatch.from_pylist(lines, schema)])
-            os.utime(path, (now - slices(rows) + number,) * 2)  # sources take files in order of age
+            write_csv(folder / kind / f"part-{number:02d}.csv", arrow_schema(SCHEMA), lines, slices(rows) - number)
 
 
 Theft = tuple[str, int, int]  # the book, when it was last on a shelf, when it left

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.demo.fraud_data import wall
-from headrace.cli.demo.fraud_picture import AMBER, BLUE, GREY, INK, RED
+from headrace.cli.demo.fraud_picture import AMBER, BLUE, GREY, INK, RED, minutes
 from headrace.cli.demo.scripts import AT_ONCE, SORTED, SURE
 from headrace.plan.time import MINUTE
 
@@ -41,9 +40,7 @@ def draw(rows: list[Reading], said: list[Said], path: Path) -> None:
         axes.scatter([s.at for s in own], heights, marker=mark, color=colour, s=46, label=label, zorder=2)
     axes.set_yticks(range(len(books)), books, fontsize=8, color=INK)
     low, high = (int(x) for x in axes.get_xlim())
-    ticks = range(-(-low // (5 * MINUTE)) * 5 * MINUTE, high, 5 * MINUTE)
-    axes.set_xticks(list(ticks), [wall(t, "%H:%M") for t in ticks], fontsize=8, color=INK)
-    axes.grid(axis="x", color="#e4e7eb", lw=0.8)
+    minutes(axes, low, high, 5 * MINUTE)
     axes.set_title("Alarms at once, and apologies; alarms that are sure; alarms in order", loc="left", fontsize=11, weight="bold")
     axes.legend(fontsize=8, loc="best")
     path.parent.mkdir(parents=True, exist_ok=True)

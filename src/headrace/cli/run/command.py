@@ -101,8 +101,6 @@ def run_plan(
             plan, checkpoint, follow, verbose, overwrite=overwrite, max_rejected=max_rejected, buckets=buckets, from_now=from_now
         )
         stopped = follow_run(handle, printer.show, progress, interrupts)
-    if not stopped and handle.error is not None:
-        raise handle.error
     progress.finish("stopped" if stopped else "")
     return stopped
 
@@ -115,17 +113,14 @@ def run_to_the_end(
 
     progress = Progress(quiet=False)
     with Interrupts() as interrupts, progress.shown():
-        handle = start_script(plan, None, False, verbose, options)
-        stopped = follow_run(handle, show, progress, interrupts)
+        stopped = follow_run(start_script(plan, None, False, verbose, options), show, progress, interrupts)
     if stopped:
         raise interrupts.exception
-    if handle.error is not None:
-        raise handle.error
     progress.finish()
 
 
 def follow_run(handle: Run, show: Callable[[RowsEvent], None], progress: Progress, interrupts: Interrupts) -> bool:
-    """Follow a run to its end; True if Ctrl-C ended it. However this is left, the run is not left running."""
+    """Follow a run to its end; True if Ctrl-C ended it, else what went wrong is raised. It is never left running."""
     interrupts.running = True
     stopped = False
     try:
@@ -143,13 +138,16 @@ def follow_run(handle: Run, show: Callable[[RowsEvent], None], progress: Progres
                     case ProgressEvent():
                         progress.totals.add(event)
             if finished and not events:
-                return stopped
+                break
     except KeyboardInterrupt:
         handle.stop()
         return True
     except BaseException:
         handle.stop()
         raise
+    if not stopped and handle.error is not None:
+        raise handle.error
+    return stopped
 
 
 def _how_to_resume(script: str, follow: bool, checkpoint: str | None) -> str:

@@ -74,7 +74,6 @@ class Progress:
     """Shows totals while a run goes on."""
 
     def __init__(self, quiet: bool) -> None:
-        """Live only where somebody can see it."""
         self.totals = Totals()
         self.quiet = quiet
         self.console = err()

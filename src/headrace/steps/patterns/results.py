@@ -61,7 +61,7 @@ class Grouping:
                 state.grow_pairs(count)
             n = NOTHING if tally.count is None else readings[tally.count]["value"]
             readings.append(state.run(moves, np.arange(len(ends), dtype=np.int32), n))
-        return [metric_column(self.program.tallies, self.stage.vectors, m, readings) for m in self.program.metrics]
+        return [metric_column(m, readings) for m in self.program.metrics]
 
     def _pairs(self, tally: Tally, owner: np.ndarray, enter: list[np.ndarray]) -> np.ndarray:
         """A number for every result and value, as = tells them apart: what is not a plain value is what its code says."""

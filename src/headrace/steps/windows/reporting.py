@@ -166,7 +166,7 @@ class Reporting:
     def _said(self, report: Report, looks: Looks, readings: dict[int, Reading]) -> Said:
         if not len(looks):
             return Said(looks, [])
-        metrics = [metric_column(self.stage.program.tallies, self.stage.vectors, m, readings) for m in report.metrics]
+        metrics = [metric_column(m, readings) for m in report.metrics]
         # A row that came at an instant may not be in a window that lags; a window that has ended may hold only rows that WHERE
         # drops; and nothing may have come or gone.
         of = (report.presence,) if isinstance(report.trigger, EveryInstant | OnClose) else report.moved

@@ -143,7 +143,7 @@ class WindowsStep(Step):
         if len(events) == 0:
             return [NOTHING for _ in output.metrics]
         place = read.searchsorted(events)
-        columns = [metric_column(self.program.tallies, self.stage.vectors, m, seen.events) for m in output.metrics]
+        columns = [metric_column(m, seen.events) for m in output.metrics]
         return columns if len(events) == len(read) else [c.take(place) for c in columns]
 
     def _show(self, output: Output, rows: OpenRows, which: np.ndarray, metrics: list[MetricColumn], sign: int) -> Results:
