@@ -2,11 +2,13 @@
 
 import datetime as dt
 from decimal import Decimal
+from random import Random
 
 import pyarrow as pa
 import pytest
 
 from headrace.errors import DataError, QueryError
+from headrace.oracle import scalar, simple
 from headrace.oracle.rows import batch_of_rows, canonical_row, from_micros, group_value, rows_of_batch
 from headrace.oracle.scalar import evaluate, evaluate_batch, holds
 from headrace.plan.arrow import arrow_schema, arrow_type, schema_of, spark_type
@@ -51,6 +53,38 @@ def test_values_and_types(sql, kind, values):
     batch = evaluate_batch([Expr.of(sql)], SCHEMA, batch_of_rows(SCHEMA, ROWS))
     assert batch.schema == pa.schema([("c0", kind)])
     assert [canonical_row(r) for r in rows_of_batch(batch)] == [canonical_row((v,)) for v in values]
+
+
+SIMPLE = [
+    "TRUE", "FALSE", "CAST(NULL AS DOUBLE)", "CAST(NULL AS DECIMAL(9, 2))", "CAST(NULL AS TIMESTAMP)", "i IS NULL",
+    "NOT (s) IS NULL", "NOT d IS NULL", "b", "NOT b", "b AND i > 0", "b OR i > 0", "NOT (b OR i > 0) AND s IS NULL", "i = 1",
+    "i <> l", "(i) < 7", "7 <= l", "i >= 1", "l > i", "l < 9223372036854775807", "s = 'x'", "'é' <> s", "s = s",
+    "CASE WHEN s = 'x' THEN at END", "CASE WHEN b THEN d END", "CASE WHEN i IS NULL OR b THEN p END", "(s = 'x') OR FALSE",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sql", SIMPLE)
+def test_what_is_simple_is_what_duckdb_says(sql):
+    """In value and type, for all rows that mix these values, and for none."""
+    expr = Expr.of(sql)
+    columns = list(zip(*ROWS, strict=True))
+    rows = [tuple(map(Random(seed).choice, columns)) for seed in range(200)]
+    for some in ([*ROWS, *rows], []):
+        batch = batch_of_rows(SCHEMA, some)
+        read = simple.reader(expr, SCHEMA)
+        assert read is not None
+        (wanted,) = scalar._compute((expr,), SCHEMA, batch)
+        assert read(batch).equals(wanted)
+
+
+NOT_SIMPLE = ["i + 1 > 2", "d > 1", "i > 1.5", "d = f", "s < 'y'", "at = at", "i = NULL", "s = i", "-i > 1", "b = TRUE", "NULL",
+    "CASE WHEN b THEN d ELSE 1 END", "CASE i WHEN 1 THEN d END", "CASE WHEN b THEN d WHEN i > 1 THEN d END", "i IS TRUE", "p = 1",
+    "CASE WHEN b THEN 1 END", "i <=> 1", "s LIKE 'x'", "1 = 1", "day = day", "i > -3", "l < 9223372036854775808"]  # fmt: skip
+
+
+@pytest.mark.parametrize("sql", NOT_SIMPLE)
+def test_all_else_is_left_to_duckdb(sql):
+    assert simple.reader(Expr.of(sql), SCHEMA) is None
 
 
 def test_rows_columns_and_names():

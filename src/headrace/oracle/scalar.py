@@ -2,6 +2,7 @@
 
 For the oracle and the in-process runtime. What DuckDB does otherwise than Spark and sqlglot does not translate is put right here
 where tests need it (a cast to an integer cuts off the fraction); the meaning of an exotic function is settled by Spark alone.
+The simplest expressions are read from the columns themselves (`simple.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from headrace.errors import DataError
+from headrace.oracle import simple
 from headrace.oracle.rows import Row, batch_of_rows, rows_of_batch
 from headrace.plan.arrow import arrow_type
 from headrace.plan.expr import UNKNOWN_TYPE, Expr
@@ -50,12 +52,21 @@ def evaluate_batch(
 ) -> pa.RecordBatch:
     """The values of the expressions as columns c0, c1, .. or of the names given, in the Arrow types of Spark's types."""
     names = list(names) if names is not None else [f"c{i}" for i in range(len(exprs))]
+    columns: dict[int, pa.Array] = {}
+    computed = []
+    for i, expr in enumerate(exprs):
+        if expr.as_column is not None:
+            columns[i] = batch.column(_place(schema, expr))
+        elif (read := simple.reader(expr, schema)) is not None:
+            columns[i] = read(batch)
+        else:
+            computed.append(i)
+    if computed:
+        found = _run(tuple(exprs[i] for i in computed), schema, batch)
+        columns |= dict(zip(computed, found, strict=True))
     if not exprs:
         return pa.RecordBatch.from_struct_array(pa.array([{}] * batch.num_rows, pa.struct([])))
-    computed = tuple(e for e in exprs if e.as_column is None)
-    found = iter(_run(computed, schema, batch) if computed else ())
-    columns = [batch.column(_place(schema, e)) if e.as_column is not None else next(found) for e in exprs]
-    return pa.RecordBatch.from_arrays(columns, names=names)
+    return pa.RecordBatch.from_arrays([columns[i] for i in range(len(exprs))], names=names)
 
 
 def holds(predicate: Expr | None, schema: Schema, rows: Sequence[Sequence[Any]]) -> list[bool]:
