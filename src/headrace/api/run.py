@@ -72,7 +72,8 @@ def start(outputs: Mapping[str | Sink, Stream | Output], checkpoint: str | None 
     and ends; `follow=True` goes on until it is stopped. `overwrite=True` replaces what another run wrote, `max_rejected=0.05` is
     the share of rows from which on it fails, `trigger_ms=..` how long a micro-batch waits for the next.
     """
-    return _spark().start(*script_of(outputs), checkpoint=checkpoint, **options)
+    run: Run = _spark().start(*script_of(outputs), checkpoint=checkpoint, **options)
+    return run
 
 
 def to_df(output: Output) -> Any:
@@ -136,7 +137,8 @@ class Program:
 
     def start(self, checkpoint: str | None = None, **options: Any) -> Run:
         """Run every query into its sink."""
-        return _spark().start(self.script, dict(self.frames), checkpoint=checkpoint, **options)
+        run: Run = _spark().start(self.script, dict(self.frames), checkpoint=checkpoint, **options)
+        return run
 
     def to_df(self, name: str | None = None) -> Any:
         """The results of one query as a DataFrame; the name may be left out where there is only one."""

@@ -42,7 +42,8 @@ def gaussian(raw: Words) -> Floats:
     total: Floats = np.zeros(raw.shape)
     for shift in (0, 16, 32, 48):
         total += (raw >> np.uint64(shift)) & mask
-    return (total / 65_536.0 + (2.0 / 65_536.0 - 2.0)) * 3.0**0.5
+    value: Floats = (total / 65_536.0 + (2.0 / 65_536.0 - 2.0)) * 3.0**0.5
+    return value
 
 
 def zipf(raw: Words, keys: int, skew: float) -> Ints:
@@ -56,7 +57,8 @@ def zipf(raw: Words, keys: int, skew: float) -> Ints:
 @lru_cache(maxsize=4)
 def _cumulative(keys: int, skew: float) -> Floats:
     total: Floats = np.cumsum(np.arange(1, keys + 1, dtype=np.float64) ** -skew)
-    return total / total[-1]
+    share: Floats = total / total[-1]
+    return share
 
 
 def arrivals(options: Options, block: int, place: Words) -> Ints:
