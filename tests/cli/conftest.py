@@ -50,10 +50,11 @@ class FakeEngine(ModuleType):
         self.calls = []
 
     def start_script(
-        self, script, checkpoint, follow, verbose, options=None, overwrite=False, max_rejected=None, buckets=None, from_now=()
-    ):
+        self, script, checkpoint, follow, verbose, options=None, overwrite=False, max_rejected=None, buckets=None,
+        from_now=(), backfill=(),
+    ):  # fmt: skip
         self.calls.append((script, checkpoint, follow, verbose))
-        self.buckets, self.from_now = buckets, tuple(from_now)
+        self.buckets, self.changed = buckets, (from_now, backfill)
         if isinstance(self.handle, Exception):
             raise self.handle
         return self.handle

@@ -141,9 +141,9 @@ def test_buckets_are_handed_on(engine, headrace):
     assert headrace("run", "x.cql", "--buckets", 0).exit_code == 2
 
 
-def test_queries_that_begin_from_now_are_handed_on(engine, headrace):
-    headrace("run", "x.cql", "--from-now", "a", "--from-now", "b")
-    assert engine.from_now == ("a", "b")
+def test_queries_that_begin_from_now_or_are_filled_are_handed_on(engine, headrace):
+    headrace("run", "x.cql", "--from-now", "a", "--from-now", "b", "--backfill", "c")
+    assert engine.changed == (("a", "b"), ("c",))
 
 
 PLAYED_BACK = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -12,12 +13,13 @@ from widened import as_narrow, widened
 from headrace.errors import QueryError, StateError
 from headrace.evolution.buckets import noted
 from headrace.evolution.compare import compare
+from headrace.oracle.admission import Arrival, Batch
 from headrace.oracle.rows import canonical_row
 from headrace.plan.expr import Expr
 from headrace.plan.joins import Join
 from headrace.plan.nodes import Late, Node, Project, Rejected, Scan, WindowAggregate, WindowReport, base_streams, children
 from headrace.plan.patterns import Pattern
-from headrace.plan.query import Emit, Query, Script, has_window
+from headrace.plan.query import Emit, Query, Script, Using, has_window
 from headrace.plan.windows import RangeWindow
 from headrace.program.patterns import PatternProgram
 from headrace.program.stage import OneBucket
@@ -26,7 +28,7 @@ from headrace.stages.flatten import split_top
 from headrace.stages.meaning import program_of
 from headrace.testing.conformance import Run, check_outputs
 from headrace.testing.engine import Outputs
-from headrace.testing.local import LocalEngine
+from headrace.testing.local import Fill, LocalEngine
 from headrace.testing.strategies import Case
 
 
@@ -94,7 +96,8 @@ def check_changed(run: Run, seed: int, told: Told, buckets: int = 3) -> None:
     script = replace(run.script, queries=tuple(replace(q, name=renamed[q.name]) for q in new))
     now = rng.choice((buckets, *OTHERS))
     added = {renamed[q.name] for q in new if q.name not in there or wide}  # a wider one may be refused, as a new one
-    went_on = go_on(script, now, saved, added, told)
+    read = merged(run, place) if rng.random() < 0.5 else run.batches[:place]
+    went_on = go_on(script, now, saved, added, told, read if rng.random() < 0.6 else None)
     if went_on is None:
         return
     if now != buckets:
@@ -119,6 +122,8 @@ def check_changed(run: Run, seed: int, told: Told, buckets: int = 3) -> None:
             check_outputs(own, outputs, f"after {place} batches another script went on")
         else:
             told.cases["added"] += 1
+            told.cases["filled"] += (is_filled := name in went_on.lowered.apart)
+            told.cases["filled_with_results"] += is_filled and any(o[name] for o in after)
             if name in continued or query.name in there:
                 continue  # it means the same as one that was there
             if not {s.name for s in base_streams(query.node)} <= {s.name for s in engine.lowered.streams}:
@@ -213,20 +218,39 @@ def redistributed(old: LocalEngine, new: LocalEngine) -> set[str]:
     return out
 
 
-def go_on(script: Script, buckets: int, saved: object, added: set[str], told: Told) -> LocalEngine | None:
-    """The new script on the old state, without the queries that cannot begin complete."""
-    left = list(script.queries)
+def go_on(
+    script: Script, buckets: int, saved: object, added: set[str], told: Told, read: Sequence[Batch] | None
+) -> LocalEngine | None:
+    """The new script on the old state; queries that cannot begin complete are filled from what was read, or left out."""
+    left, filled = list(script.queries), set[str]()
     while left:
         try:
-            return LocalEngine(replace(script, queries=tuple(left)), buckets, saved)
+            return LocalEngine(replace(script, queries=tuple(left)), buckets, saved, fill=Fill(frozenset(filled), read or ()))
         except StateError as refused:
             told.cases["refused"] += 1
             why = str(refused)
         named = [q for q in left if f"query {q.name!r}" in why]
         assert len(named) == 1, why
         assert named[0].name in added, f"{named[0].name} was there before: {why}"
-        left.remove(named[0])
+        if read is None or "cannot begin complete" not in why:
+            left.remove(named[0])
+            continue
+        assert named[0].name not in filled, why
+        filled.add(named[0].name)
     return None
+
+
+def merged(run: Run, place: int) -> Sequence[Batch]:
+    """All that had come, as one batch: of streams in which it does not matter when a row came, nor beside which others."""
+    some = run.batches[:place]
+    rows: dict[str, list[Arrival]] = {}
+    for batch in some:
+        for name, arrivals in batch.rows.items():
+            rows.setdefault(name, []).extend(arrivals)
+    at_its_time = all(s.timestamp is not None and s.idle is s.ahead is s.end_after is None for s in run.script.streams)
+    alone = all(len({a.partition for a in arrivals}) == 1 for arrivals in rows.values())
+    sorted_first = any(q.using is Using.KSLACK for q in run.script.queries)
+    return (Batch(some[-1].now, rows),) if at_its_time and alone and not sorted_first else some
 
 
 def _check_added(

@@ -40,7 +40,7 @@ def changes(make: Callable[[int], Case], few: int, share: int, **least: int) -> 
 
 
 def test_windows_of_a_changed_script():
-    changes(windows, 12, 2, continued=8, renamed=2, added_with_results=2, refused=2)
+    changes(windows, 12, 2, continued=8, renamed=2, added_with_results=2, refused=2, filled_with_results=1)
 
 
 def test_windows_of_every_policy_of_a_changed_script():

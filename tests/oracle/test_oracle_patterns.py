@@ -356,16 +356,16 @@ def test_the_key_of_a_result_is_that_of_its_last_event_and_tells_the_others_apar
     assert [key[:3] for key, _ in found] == [(5, 2 << 50, 0)] * 4
     assert len({key[3:] for key, _ in found}) == 4
     (one,) = results(node, rows_of(evs("A1 B3 C5")))
-    assert one[0] == choice_key([(1, 0, 0), (3, 1 << 50, 0), (5, 2 << 50, 0)])
+    assert one[0] == choice_key((1, 0, 0), (3, 1 << 50, 0), (5, 2 << 50, 0))
 
 
 def test_the_place_of_a_choice():
     """It stands right behind its last event, in the order of the first, then of the second."""
-    assert choice_key([(5, 0, 0)]) == (5, 0, 0)
-    assert choice_key([(5, 0, 0, 77)]) == (5, 0, 0, 77)
-    assert choice_key([(1, 0, 2), (5, 0, 0, 77)]) == (5, 0, 0, 77, HALF + 1, HALF, HALF + 2)
+    assert choice_key((5, 0, 0)) == (5, 0, 0)
+    assert choice_key((5, 0, 0, 77)) == (5, 0, 0, 77)
+    assert choice_key((1, 0, 2), (5, 0, 0, 77)) == (5, 0, 0, 77, HALF + 1, HALF, HALF + 2)
     choices = [[(1, 0, 0), (3, 0, 0), (5, 0, 0)], [(1, 0, 0), (4, 0, 0), (5, 0, 0)], [(2, 0, 0), (3, 0, 0), (5, 0, 0)]]
-    keys = [(5, 0, 0), *map(choice_key, choices), (5, 0, 1)]
+    keys = [(5, 0, 0), *(choice_key(*choice) for choice in choices), (5, 0, 1)]
     assert keys == sorted(keys)
 
 

@@ -6,6 +6,7 @@ import signal
 import socket
 import struct
 import time
+from itertools import pairwise
 
 import pyarrow as pa
 import pytest
@@ -312,7 +313,7 @@ def test_a_beginning_that_says_too_little_names_no_task(cut):
 
 @pytest.mark.spark
 def test_on_spark_a_partition_stays_with_its_process(spark, tmp_path):
-    """Where one process took both partitions of the first batch, one of them moves when they first meet; then all is settled."""
+    """Where one process took both partitions, one of them moves when they first meet, whenever that is; none moves otherwise."""
     for number in range(6):
         spark.range(200).write.parquet(str(tmp_path / "in" / f"f={number}"))
     seen = set()
@@ -329,10 +330,10 @@ def test_on_spark_a_partition_stays_with_its_process(spark, tmp_path):
     told = stream.repartition(2).mapInArrow(who, "partition BIGINT, pid BIGINT, batch BIGINT, rows BIGINT")
     writer = told.writeStream.foreachBatch(lambda frame, _: seen.update(frame.collect())).trigger(availableNow=True)
     writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start().awaitTermination()
-    batches = sorted({row.batch for row in seen})
-    assert len(batches) == 12  # two files of each
-    settled = [row for row in seen if row.batch in batches[2:]]
-    assert len({(row.partition, row.pid) for row in settled}) == len({row.partition for row in settled}) == 2
+    assert len({row.batch for row in seen}) == 12  # two files of each
+    in_turn = sorted(seen, key=lambda row: row.batch)
+    homes = [[row.pid for row in in_turn if row.partition == partition] for partition in (0, 1)]
+    assert sum(one != other for pids in homes for one, other in pairwise(pids)) <= 1
 
 
 @pytest.mark.spark

@@ -27,18 +27,21 @@ from headrace.program.windows import WindowsProgram
 class Comparison:
     """What becomes of state and queries."""
 
-    takes: tuple[int | None, ...]  # per new stage: the old one whose state it goes on with
-    names: tuple[tuple[Names, ...], tuple[Names, ...]]  # of the stages, new and old
+    takes: tuple[int | None, ...]  # per new stage: the number of the old one whose state it goes on with
+    names: tuple[tuple[Names, ...], tuple[Names, ...]]  # of the stages, new and old; behind these, those that were filled
     continued: dict[str, str]  # queries that go on, and what they were called
     added: tuple[str, ...]
     removed: tuple[str, ...]
     lacking: dict[str, tuple[str, ...]]  # of added queries, what no state has
     refused: dict[str, str]  # of queries that cannot go on as they are, why
     buckets: tuple[int, int] = (1, 1)  # how many there were, and are
+    filled: tuple[int, ...] = ()  # new stages whose state was made of the sources: they take over from themselves
 
-    def givers(self, stage: Stage[Any], bucket: int) -> range:
-        """The buckets of the old stage in which rows of one of the new stage can lie."""
+    def givers(self, number: int, stage: Stage[Any], bucket: int) -> range:
+        """The buckets of whom a new stage takes over from in which rows of one of its own can lie."""
         was, now = self.buckets
+        if number in self.filled:
+            return range(bucket, bucket + 1)
         return givers(bucket, stage.buckets(now), stage.buckets(was))
 
     def lines(self) -> list[str]:
@@ -49,7 +52,8 @@ class Comparison:
                 out.append(f"{query}: refused: {self.refused[query]}")
             elif query in self.lacking:
                 needs = "; ".join(self.lacking[query])
-                out.append(f"{query}: refused, unless it begins with nothing (--from-now): it needs {needs}")
+                ways = "its sources are read again (--backfill) or it begins with nothing (--from-now)"
+                out.append(f"{query}: refused, unless {ways}: it needs {needs}")
             else:
                 out.append(f"{query}: begins, complete: what it needs is there, or is made of the rows that are")
         return out + [f"{query}: its state goes" for query in self.removed]
@@ -62,33 +66,37 @@ class Comparison:
         for query, what in lacking.items():
             raise StateError(
                 f"query {query!r} cannot begin complete: it needs {'; '.join(what)}",
-                hint=f"--from-now {query} lets it begin with nothing; or run it by itself, with a checkpoint of its own",
+                hint=f"--backfill {query} reads its sources again; --from-now {query} lets it begin with nothing",
             )
 
 
-def compare(old: ScriptProgram, new: ScriptProgram) -> Comparison:
-    """By what everything means."""
+def compare(old: ScriptProgram, new: ScriptProgram, filled: tuple[int, ...] = ()) -> Comparison:
+    """By what everything means. Stages that are `filled` from the sources take over from themselves, and lack nothing."""
     names = tuple(tuple(names_of(s, dict(p.feeds)) for s in p.stages) for p in (new, old))
     known = {n.stage: i for i, n in enumerate(names[1])}
-    takes = tuple(known.get(n.stage) for n in names[0])
+    given = {number: len(old.stages) + place for place, number in enumerate(filled)}
+    takes = tuple(given.get(i, known.get(n.stage)) for i, n in enumerate(names[0]))
     lacking: dict[str, list[str]] = {}
     missed = _missed(old, new, takes)
     for number, (stage, own, giver) in enumerate(zip(new.stages, names[0], takes, strict=True)):
+        if number in filled:
+            continue
         unseen = _of_new_stage(stage, missed[number])
         for query, what in unseen if giver is None else _of_stage(stage, own, old.stages[giver], names[1][giver]):
             if what not in lacking.setdefault(query, []):
                 lacking[query].append(what)
     by_query = {query: tuple(what) for query, what in _through_feeds(new, lacking).items()}
-    continued = _continued(old, new, by_query)
+    continued = _continued(old, new, by_query) | {q: q for i in filled for q in new.stages[i].queries if q in dict(new.feeds)}
     went_on = set(continued.values())
     before = {q.name: q for q in old.queries}
     refused = {
         q.name: f"it was EMIT {before[q.name].emit.value} and is EMIT {q.emit.value} now: what it has said would not fit"
         for q in new.queries if q.name in before and before[q.name].emit is not q.emit and q.name not in continued
     }  # fmt: skip
+    givers = (*names[1], *(names[0][i] for i in filled))
     return Comparison(
-        takes, (names[0], names[1]), continued, tuple(q.name for q in new.queries if q.name not in continued),
-        tuple(q.name for q in old.queries if q.name not in went_on), by_query, refused, (old.buckets, new.buckets),
+        takes, (names[0], givers), continued, tuple(q.name for q in new.queries if q.name not in continued),
+        tuple(q.name for q in old.queries if q.name not in went_on), by_query, refused, (old.buckets, new.buckets), filled,
     )  # fmt: skip
 
 

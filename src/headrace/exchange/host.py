@@ -100,7 +100,7 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What the buckets of the old script left, and how the scripts compare."""
+    """What the buckets of the old script left, and how the scripts compare. Behind its stages are those that were filled."""
 
     stages: Sequence[Stage[Any]]
     stores: Mapping[At, Any]
@@ -115,12 +115,12 @@ class Before:
         load(processor, store.head(), store)
         return processor
 
-    def share(self, giver: int, stage: Stage[Any], bucket: int, chunk_rows: int) -> TaskProcessor | None:
+    def share(self, giver: int, number: int, stage: Stage[Any], bucket: int, chunk_rows: int) -> TaskProcessor | None:
         """What is of a bucket of a new stage: the old one of that number, or, if there are others now, its share of several."""
         was, now = self.comparison.buckets
-        if self.stages[giver].buckets(was) == stage.buckets(now):
+        if number in self.comparison.filled or self.stages[giver].buckets(was) == stage.buckets(now):
             return self.bucket((giver, bucket), chunk_rows)
-        found = {old: self.bucket((giver, old), chunk_rows) for old in self.comparison.givers(stage, bucket)}
+        found = {old: self.bucket((giver, old), chunk_rows) for old in self.comparison.givers(number, stage, bucket)}
         olds = {old: processor for old, processor in found.items() if processor is not None}
         return gather_bucket(self.stages[giver], olds, bucket, now, (giver, bucket), chunk_rows) if olds else None
 
@@ -181,7 +181,7 @@ class Host:
         processor.fresh = True
         names, giver = before.comparison.names, before.comparison.takes[stage]
         if giver is not None:
-            old = before.share(giver, self.stages[stage], bucket, self.chunk_rows)
+            old = before.share(giver, stage, self.stages[stage], bucket, self.chunk_rows)
             if old is not None:
                 adopt(processor, old, (names[0][stage], names[1][giver]), before.comparison.continued)
         for other in range(len(before.stages)) if giver is None else ():

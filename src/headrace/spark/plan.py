@@ -79,6 +79,10 @@ class Labels:
         """Label -> (stage, bucket)."""
         return {label: (s, b) for s, row in enumerate(self.per_stage) for b, label in enumerate(row)}
 
+    def places(self, first: int = 0) -> dict[tuple[int, int], int]:
+        """(stage, bucket) -> label, with stages numbered from `first` on."""
+        return {(first + s, b): label for label, (s, b) in self.buckets.items()}
+
 
 def output_frame(
     spark: SparkSession, lowered: Lowered, frames: dict[str, DataFrame], control: DataFrame | None, *, streaming: bool,

@@ -58,7 +58,7 @@ MOST_UNTOLD = 10_000  # micro-batches that are remembered for who polls
 def start_script(
     script: Script, checkpoint: str | None = None, follow: bool = False, verbose: bool = False,
     options: dict[str, str] | None = None, overwrite: bool = False, max_rejected: float | None = None,
-    buckets: int | None = None, from_now: Sequence[str] = (),
+    buckets: int | None = None, from_now: Sequence[str] = (), backfill: Sequence[str] = (),
 ) -> Run:  # fmt: skip
     """Run a script whose sources are files, sockets or generators, in a session of its own."""
     look_at(script)  # what can be known of the files is told before Spark starts
@@ -69,7 +69,7 @@ def start_script(
         spark.sparkContext.setLogLevel("WARN" if verbose else "OFF")
         return Run(
             spark, script, {}, checkpoint=checkpoint, follow=follow, options=options, lock=lock, overwrite=overwrite,
-            max_rejected=max_rejected, buckets=buckets, from_now=from_now,
+            max_rejected=max_rejected, buckets=buckets, from_now=from_now, backfill=backfill,
         )  # fmt: skip
     except BaseException:
         if lock is not None:
@@ -81,13 +81,15 @@ class Run:
     """A script over sources and DataFrames that runs. Without `follow`, it ends when its input has ended.
 
     A run of which all rows of a stream were rejected fails; with `max_rejected`, one of which more than this share were. A
-    script that has changed goes on with its checkpoint; queries `from_now` may begin with nothing.
+    script that has changed goes on with its checkpoint; queries `from_now` may begin with nothing, and for those to
+    `backfill` the sources are read again.
     """
 
     def __init__(
         self, spark: SparkSession, script: Script, frames: dict[str, DataFrame], *, checkpoint: str | None = None,
         follow: bool = False, buckets: int | None = None, trigger_ms: int = 0, options: dict[str, str] | None = None,
         lock: Lock | None = None, overwrite: bool = False, max_rejected: float | None = None, from_now: Sequence[str] = (),
+        backfill: Sequence[str] = (),
     ) -> None:  # fmt: skip
         """Start it."""
         require_state_store(spark)
@@ -110,7 +112,7 @@ class Run:
         self._batches: Batches | None = None
         try:
             with explained(self._places):
-                planned = self._planned(script, buckets, frozenset(from_now))
+                planned = self._planned(script, buckets, from_now, backfill)
                 lowered, self.facts = planned.lowered, planned.facts
                 nothing_to_do = finished(spark, planned, self.storage, follow=follow)
                 self.targets: list[Target] = targets_of(spark, lowered, self.facts, follow=follow)
@@ -130,13 +132,13 @@ class Run:
             self._discard()
             raise
 
-    def _planned(self, script: Script, buckets: int | None, from_now: frozenset[str]) -> Planned:
+    def _planned(self, script: Script, buckets: int | None, from_now: Sequence[str], backfill: Sequence[str]) -> Planned:
         types = CatalystTypes(self.spark)
         buckets = buckets or given_buckets(self.spark)
         default = buckets or bucket_count(self.spark)
         make = lambda asked, kept: settled(lower(asked, types, kept))  # noqa: E731
-        apart = named_queries(script, from_now)
-        return plan_generation(self.path, script, make, buckets, self.storage, default, apart, follow=self.follow)
+        named = (named_queries(script, frozenset(names)) for names in (from_now, backfill))
+        return plan_generation(self.path, script, make, buckets, self.storage, default, *named, follow=self.follow)
 
     def _begin(self, lowered: Lowered, frames: dict[str, DataFrame], trigger_ms: int, options: dict[str, str]) -> None:
         self._asked, self._sizes = lowered, {} if self.follow else sizes_of(lowered.streams)

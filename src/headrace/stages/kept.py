@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from headrace.evolution.names import names_of, written
 from headrace.plan.nodes import Node
@@ -30,8 +32,8 @@ class Kept:
         return self.routes.get((emit, meaning(node))) if self.routes else None
 
 
-def kept_of(old: ScriptProgram, script: Script, from_now: frozenset[str] = frozenset(), label: str = "") -> Kept:
-    """For a script that goes on; queries `from_now` get stages of their own, which are called so."""
+def kept_of(old: ScriptProgram, script: Script, alone: Mapping[str, str] = MappingProxyType({})) -> Kept:
+    """For a script that goes on; queries that are to stand alone get stages of their own, which are called as it says."""
     routes: dict[str, Route] = {}
     for stage in old.stages:
         names = names_of(stage, dict(old.feeds))
@@ -41,7 +43,7 @@ def kept_of(old: ScriptProgram, script: Script, from_now: frozenset[str] = froze
     feeds = {name: text.split(" ", 1) for name, text in old.feeds}
     known |= {(Emit(emit), text): routes[name] for name, (emit, text) in feeds.items()}
     labels = {(q.emit, q.meaning): q.apart for q in old.queries if q.apart} | {q.name: q.apart for q in old.queries if q.apart}
-    apart = dict.fromkeys(from_now, label)
+    apart = dict(alone)
     for query in script.queries:
         found = labels.get((query.emit, meaning(query.node))) or labels.get(query.name)
         if found and query.name not in apart:

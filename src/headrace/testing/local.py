@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
@@ -27,6 +28,7 @@ from headrace.plan.expr import all_of
 from headrace.plan.query import Script
 from headrace.plan.stream import Stream
 from headrace.program.stage import Stage, StepProgram
+from headrace.stages.alone import part_of, stages_of
 from headrace.stages.kept import kept_of
 from headrace.stages.lower import Finish, Lowered, lower
 from headrace.stages.meaning import program_of
@@ -88,6 +90,14 @@ class _Saved:
     buckets: int
 
 
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """Queries that a changed script has more than the old one, for which all that had come is read again."""
+
+    queries: frozenset[str] = frozenset()
+    batches: Sequence[Batch] = ()
+
+
 _engines = count()
 Cells = dict["At", list["Cell"]]  # by stage and bucket
 
@@ -95,14 +105,17 @@ Cells = dict["At", list["Cell"]]  # by stage and bucket
 class LocalEngine:
     """Runs a script batch by batch. `chunk_rows` is small, so that tests of a few rows meet sealed chunks too."""
 
-    def __init__(self, script: Script, buckets: int = 4, saved: object | None = None, chunk_rows: int = 8) -> None:
+    def __init__(
+        self, script: Script, buckets: int = 4, saved: object | None = None, chunk_rows: int = 8, fill: Fill = Fill()
+    ) -> None:
         assert saved is None or isinstance(saved, _Saved)
         if saved is None:
             self.lowered = _lowered(script)
         elif saved.lowered.script is script or saved.lowered.script == script:
             self.lowered = saved.lowered
         else:
-            self.lowered = lower(script, kept=kept_of(program_of(saved.lowered), script))
+            alone = dict.fromkeys(fill.queries, "filled")
+            self.lowered = lower(script, kept=kept_of(program_of(saved.lowered), script, alone))
         self.buckets = buckets
         self._finishes = {f.query.name: f for f in self.lowered.finishes}
         self._feeds = {f.query.name: f for f in self.lowered.feeds}
@@ -116,7 +129,7 @@ class LocalEngine:
             self._stores = {at: saved.stores[at].copy() if saved else MemoryStore() for at in places}
         else:
             self._stores = {at: MemoryStore() for at in places}
-            self._take_over(saved)
+            self._take_over(saved, fill)
         self._refuse_final()
         self._saved = self._snapshot() if saved is not None else None  # until anything happens
         opened = {at: self._host.bucket(at, store) for at, store in self._stores.items()}
@@ -134,12 +147,22 @@ class LocalEngine:
             if changes:
                 refuse_final(name, len(changes), [c.row for c in changes])
 
-    def _take_over(self, saved: _Saved) -> None:
+    def _take_over(self, saved: _Saved, fill: Fill) -> None:
         """Go on with what another script left."""
         was = replace(program_of(saved.lowered), buckets=saved.buckets)
-        comparison = compare(was, replace(program_of(self.lowered), buckets=self.buckets))
+        filled = stages_of(self.lowered, fill.queries)
+        comparison = compare(was, replace(program_of(self.lowered), buckets=self.buckets), filled)
         comparison.refuse()
-        before = Before(saved.lowered.stages, {at: store.copy() for at, store in saved.stores.items()}, comparison)
+        stages, stores = saved.lowered.stages, {at: store.copy() for at, store in saved.stores.items()}
+        if filled:
+            part = part_of(self.lowered, filled)
+            again = LocalEngine(part.script, self.buckets, _Saved(defaultdict(MemoryStore), {}, part, self.buckets))
+            for batch in fill.batches:
+                again.push(batch)
+            again.save()
+            stores |= {(len(stages) + s, b): store for (s, b), store in again._stores.items()}
+            stages = (*stages, *part.stages)
+        before = Before(stages, stores, comparison)
         for at, store in self._stores.items():
             self._host.hand_over(at, store, before)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
@@ -47,6 +47,10 @@ def run(
         list[str] | None,
         typer.Option("--from-now", metavar="QUERY", help="Let a query that was added begin with nothing (may be repeated)."),
     ] = None,
+    backfill: Annotated[
+        list[str] | None,
+        typer.Option("--backfill", metavar="QUERY", help="Read the sources again for a query that was added (may be repeated)."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="JSON lines, also on a terminal.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary, only rows and errors.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Spark's own logs, and tracebacks.")] = False,
@@ -78,16 +82,16 @@ def run(
         interrupts = Interrupts()
         most = None if max_rejected is None else share_of(max_rejected)
         plan = load(script)
-        how = {"overwrite": overwrite, "json": json, "quiet": quiet, "verbose": verbose}
-        if run_plan(plan, interrupts, checkpoint, follow, **how, max_rejected=most, buckets=buckets, from_now=from_now or ()):
+        changed = {"from_now": tuple(from_now or ()), "backfill": tuple(backfill or ())}
+        how = {"overwrite": overwrite, "max_rejected": most, "buckets": buckets, **changed}
+        if run_plan(plan, interrupts, checkpoint, follow, verbose, json=json, quiet=quiet, **how):
             say(_how_to_resume(script, follow, checkpoint))
             raise interrupts.exception
 
 
 def run_plan(
-    plan: Script, interrupts: Interrupts, checkpoint: str | None, follow: bool, *, overwrite: bool, json: bool, quiet: bool,
-    verbose: bool, max_rejected: float | None = None, buckets: int | None = None, from_now: Sequence[str] = (),
-) -> bool:  # fmt: skip
+    plan: Script, interrupts: Interrupts, checkpoint: str | None, follow: bool, verbose: bool, *, json: bool, quiet: bool, **how: Any
+) -> bool:
     """Run a script and show what comes out of it; True if Ctrl-C ended it."""
     show_answers(plan, json)
     if plan.answers and not plan.queries:
@@ -97,9 +101,7 @@ def run_plan(
     from headrace.spark.run import start_script
 
     with interrupts, progress.shown():
-        handle = start_script(
-            plan, checkpoint, follow, verbose, overwrite=overwrite, max_rejected=max_rejected, buckets=buckets, from_now=from_now
-        )
+        handle = start_script(plan, checkpoint, follow, verbose, **how)
         stopped = follow_run(handle, printer.show, progress, interrupts)
     progress.finish("stopped" if stopped else "")
     return stopped

@@ -1,6 +1,7 @@
 """A new generation of a checkpoint: made beside the old one, and valid by one write of the facts.
 
-    handover.<g>   the cells of the old generation, for the buckets of the new one
+    backfill.<g>   what queries that are filled have made of the sources
+    handover.<g>   the cells of the old generation, and of that, for the buckets of the new one
     spark.<g>      Spark's checkpoint: its batch 0 handed over state, and says that sources are where the old ones had got to
     program.<g>    what the state is of
     headrace.json  names the generation that counts; the others are rubbish
@@ -16,6 +17,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headrace.evolution.compare import compare
+from headrace.plan.nodes import base_streams
+from headrace.spark.generations.backfill import can_read_again, read_again
 from headrace.spark.generations.cells import cells_of, last_committed
 from headrace.spark.generations.handover import Takes, given_cells, run_handover
 from headrace.spark.generations.offsets import carry_over
@@ -31,6 +34,7 @@ from headrace.spark.storage.checkpoint import (
     read_checkpoint,
 )
 from headrace.spark.storage.storage import Storage, join
+from headrace.stages.alone import part_of, stages_of
 from headrace.stages.kept import Kept, kept_of
 
 if TYPE_CHECKING:
@@ -42,7 +46,7 @@ if TYPE_CHECKING:
     from headrace.program.script import ScriptProgram
     from headrace.stages.lower import Lowered
 
-MADE = re.compile(r"(spark|handover|program)(?:\.(\d+))?")  # by a generation
+MADE = re.compile(r"(spark|backfill|handover|program)(?:\.(\d+))?")  # by a generation
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +62,12 @@ class Planned:
 
 def plan_generation(
     path: str, script: Script, make: Make, buckets: int | None, storage: Storage, default: int,
-    from_now: frozenset[str] = frozenset(), *, follow: bool,
+    from_now: frozenset[str] = frozenset(), backfill: frozenset[str] = frozenset(), *, follow: bool,
 ) -> Planned:  # fmt: skip
     """The checkpoint in this directory: new, resumed, or of a script that has changed; a `StateError` where it cannot go on.
 
     Without `buckets` a checkpoint keeps its own, and a new one gets so many by default. Queries `from_now` begin with nothing,
-    if they cannot begin complete.
+    and for those to `backfill` the sources are read again, if they cannot begin complete.
     """
     facts = read_checkpoint(path, storage)
     if facts is None:
@@ -79,20 +83,25 @@ def plan_generation(
     refusal = no_other_buckets(facts, was, count)
     if refusal is not None:
         raise refusal
-    lowered, comparison = _compared(was, script, make, count, facts.generation + 1, from_now)
+    lowered, comparison = _compared(was, script, make, count, facts, from_now, backfill)
     return Planned(facts, lowered, count, was, comparison)
 
 
 def _compared(
-    was: ScriptProgram, script: Script, make: Make, buckets: int, generation: int, from_now: frozenset[str]
-) -> tuple[Lowered, Comparison]:
+    was: ScriptProgram, script: Script, make: Make, buckets: int, facts: Checkpoint, from_now: frozenset[str],
+    backfill: frozenset[str],
+) -> tuple[Lowered, Comparison]:  # fmt: skip
     """The script beside the old one; refused if a query cannot go on, or not begin complete."""
     lowered = make(script, kept_of(was, script))
     comparison = compare(was, program_of(lowered, buckets))
-    apart = from_now & comparison.lacking.keys()
-    if apart:
-        lowered = make(script, kept_of(was, script, apart, f"from {generation}"))
-        comparison = compare(was, program_of(lowered, buckets))
+    number, filled = facts.generation + 1, backfill & comparison.lacking.keys()
+    apart = (from_now & comparison.lacking.keys()) - filled
+    if apart or filled:
+        alone = dict.fromkeys(apart, f"from {number}") | dict.fromkeys(filled, f"filled {number}")
+        lowered = make(script, kept_of(was, script, alone))
+        for query in (q for q in script.queries if q.name in filled):
+            can_read_again(query.name, base_streams(query.node), facts)
+        comparison = compare(was, program_of(lowered, buckets), stages_of(lowered, filled))
     comparison.refuse(apart)
     return lowered, comparison
 
@@ -130,10 +139,18 @@ def hand_over(
     assert planned.was is not None
     assert planned.comparison is not None
     facts, was, folder = planned.facts, planned.was, join(new.path, f"handover.{new.generation}")
-    givers, takers = Labels.of(was.stages, was.buckets), Labels.of(now.stages, now.buckets)
+    filled, comparison = planned.comparison.filled, planned.comparison
     cells = cells_of(spark, storage, facts.spark, batch)
-    given_cells(spark, cells, givers, takers, _takes(planned.comparison, was, now)).write.parquet(folder)
-    run_handover(spark, planned.lowered, now, (was.stages, planned.comparison), folder, new.spark, named=named)
+    takers, takes = Labels.of(now.stages, now.buckets), _takes(comparison, was, now)
+    given = given_cells(spark, cells, Labels.of(was.stages, was.buckets).places(), takers, takes)
+    stages = (*was.stages, *(now.stages[i] for i in filled))
+    if filled:
+        part, place = part_of(planned.lowered, filled), join(new.path, f"backfill.{new.generation}")
+        if read_again(spark, part, now.buckets, facts, storage, batch, place):
+            labels = Labels.of(part.stages, now.buckets).places(len(was.stages))
+            given = given.unionByName(given_cells(spark, cells_of(spark, storage, place, 0), labels, takers, takes))
+    given.write.parquet(folder)
+    run_handover(spark, planned.lowered, now, (stages, comparison), folder, new.spark, named=named)
     carry_over(storage, facts.spark, batch, was, new.spark, now)
 
 
@@ -146,7 +163,7 @@ def _takes(comparison: Comparison, was: ScriptProgram, now: ScriptProgram) -> Ta
     def takes(stage: int, bucket: int) -> list[At]:
         giver = comparison.takes[stage]
         if giver is not None:
-            return [(giver, old) for old in comparison.givers(now.stages[stage], bucket)]
+            return [(giver, old) for old in comparison.givers(stage, now.stages[stage], bucket)]
         sources = {s.name for s in now.stages[stage].sources}
         return [(i, 0) for i, old in enumerate(was.stages) if sources & {s.name for s in old.sources}]
 
@@ -173,7 +190,7 @@ def sweep(storage: Storage, facts: Checkpoint, program: ScriptProgram) -> None:
     """
     for name in storage.names(facts.path):
         made = MADE.fullmatch(name)
-        if made is not None and (made[1] == "handover" or int(made[2] or 0) != facts.generation):
+        if made is not None and (made[1] in ("handover", "backfill") or int(made[2] or 0) != facts.generation):
             storage.delete(join(facts.path, name))
     spools = join(facts.path, "spool")
     for name in storage.names(spools) if facts.generation > 0 else ():

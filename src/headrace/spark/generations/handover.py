@@ -27,13 +27,12 @@ NAME = "headrace_handover"
 EVOLVES = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
 
 
-def given_cells(spark: SparkSession, cells: DataFrame, givers: Labels, takers: Labels, takes: Takes) -> DataFrame:
+def given_cells(spark: SparkSession, cells: DataFrame, givers: dict[At, int], takers: Labels, takes: Takes) -> DataFrame:
     """The cells that every new bucket is handed: (label INT, head STRING, body BINARY), as they are packed for the exchange."""
     rows = [
-        (givers.per_stage[stage][bucket], stage, bucket, label)
-        for label, at in takers.buckets.items()
-        for stage, bucket in takes(*at)
-    ]
+        (givers[old], *old, label)
+        for label, at in takers.buckets.items() for old in takes(*at) if old in givers
+    ]  # fmt: skip
     wanted = spark.createDataFrame(rows, "giver INT, stage INT, bucket INT, taker INT")
     head = F.to_json(F.struct(F.lit("handover").alias("kind"), "stage", "bucket", F.col("name").alias("cell")))
     found = cells.join(F.broadcast(wanted), F.col("giver") == F.col("label"))

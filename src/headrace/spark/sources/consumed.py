@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import posixpath
+from typing import Any
 from urllib.parse import unquote
 
 from headrace.files.ledger import Storage
@@ -25,7 +26,7 @@ class Consumed:
         self._commit = commit
         text = self.storage.read(f"{self.folder}/offsets/{self._commit}") or b""
         found: list[str] = []
-        for source, entry in _offsets(text.decode()).items():
+        for source, entry in offsets_of(text.decode()).items():
             found += self._entries(source, entry)
         return found
 
@@ -33,21 +34,26 @@ class Consumed:
         return max((int(n) for n in self.storage.names(f"{self.folder}/commits") if n.isdigit()), default=-1)
 
     def _entries(self, source: str, upto: int) -> list[str]:
-        """The files in a log up to this entry. Every so often Spark puts all that was before into one."""
-        folder, begun = f"{self.folder}/sources/{source}", source in self._read
-        there = {int(n.split(".")[0]): n for n in self.storage.names(folder) if n.split(".")[0].isdigit()}
-        first = self._read[source] + 1 if begun else max((i for i, n in there.items() if "." in n and i <= upto), default=0)
-        found = []
-        for number in sorted(i for i in there if first <= i <= upto):
-            for line in (self.storage.read(f"{folder}/{there[number]}") or b"").decode().splitlines()[1:]:
-                about = json.loads(line)
-                if not begun or about["batchId"] >= first:
-                    found.append(posixpath.basename(unquote(about["path"])))
+        found = read_of(self.storage, self.folder, source, upto, self._read.get(source))
         self._read[source] = upto
-        return found
+        return [posixpath.basename(unquote(about["path"])) for about in found]
 
 
-def _offsets(text: str) -> dict[str, int]:
+def read_of(storage: Storage, folder: str, source: str, upto: int, after: int | None = None) -> list[dict[str, Any]]:
+    """What the log of a file source says of the files up to an entry, behind another one.
+
+    Every so often Spark puts all that was before into one.
+    """
+    folder, found = f"{folder}/sources/{source}", list[dict[str, Any]]()
+    there = {int(n.split(".")[0]): n for n in storage.names(folder) if n.split(".")[0].isdigit()}
+    first = max((i for i, n in there.items() if "." in n and i <= upto), default=0) if after is None else after + 1
+    for number in sorted(i for i in there if first <= i <= upto):
+        lines = (storage.read(f"{folder}/{there[number]}") or b"").decode().splitlines()[1:]
+        found += [about for about in map(json.loads, lines) if after is None or about["batchId"] >= first]
+    return found
+
+
+def offsets_of(text: str) -> dict[str, int]:
     """Up to which entry of its log each file source has been read: by its name, or its number if it has none."""
     out = {}
     for number, line in enumerate(text.splitlines()[2:]):
