@@ -1,0 +1,75 @@
+"""What serving asks of its messaging layer (003, 3.1): topics of partitions, appended to at their end, polled from any offset.
+
+The contract, held against every implementation by one suite:
+- Records of a partition have the offsets 0, 1, 2, .. in the order in which they were appended; an offset never means another
+  record. Records of one `append` stand together.
+- `append` returns once the records can be polled by everybody, and survive the death of this process. They survive that of the
+  machine once `sync` has returned.
+- Any number of processes append to a partition at once; any number poll it, each from its own offset. A process that is killed
+  at any moment leaves whole records only.
+- `poll` gives records of several partitions, of each in order and without gaps, and returns at once when there are some.
+- An offset before `begin` is gone (`trim`), and asking for it is an error that says so; one at `end` waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class At:
+    """A partition of a topic."""
+
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What was appended, and where it stands."""
+
+    at: At
+    offset: int
+    value: bytes
+
+
+class Log(Protocol):
+    """Files (`files.py`, the default) or Kafka (`kafka.py`)."""
+
+    def create(self, topic: str, partitions: int) -> None:
+        """Make a topic; nothing where it is there with as many partitions, an error where it has others."""
+
+    def delete(self, topic: str) -> None:
+        """Remove a topic with all its records; nothing where there is none."""
+
+    def topics(self) -> dict[str, int]:
+        """The topics that are there, with their numbers of partitions."""
+
+    def append(self, at: At, values: Sequence[bytes]) -> int:
+        """Put records at the end. Gives the offset of the first of them."""
+
+    def poll(self, offsets: Mapping[At, int], timeout: float, most: int = 1000) -> list[Record]:
+        """Records from these offsets on; waits for the first of them, so many seconds at most."""
+
+    def begin(self, at: At) -> int:
+        """The first offset that is still there."""
+
+    def end(self, at: At) -> int:
+        """The offset that the next record gets."""
+
+    def sync(self, ats: Iterable[At]) -> None:
+        """All records that are there now survive the machine."""
+
+    def commit(self, group: str, offsets: Mapping[At, int]) -> None:
+        """Note for others how far a group is; what it goes on from lies with its state."""
+
+    def committed(self, group: str) -> dict[At, int]:
+        """What was noted last."""
+
+    def trim(self, at: At, offset: int) -> None:
+        """Records before this offset may go, as far as they lie in parts of which nothing else is needed."""
+
+    def close(self) -> None:
+        """Let go of files and connections."""
