@@ -219,7 +219,7 @@ def redistributed(old: LocalEngine, new: LocalEngine) -> set[str]:
 
 
 def go_on(
-    script: Script, buckets: int, saved: object, added: set[str], told: Told, read: Sequence[Batch] | None
+    script: Script, buckets: int, saved: object, added: set[str], told: Told, read: Sequence[Batch] | None = None
 ) -> LocalEngine | None:
     """The new script on the old state; queries that cannot begin complete are filled from what was read, or left out."""
     left, filled = list(script.queries), set[str]()
