@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from headrace.errors import StateError
-from headrace.files.chunks import Chunk
-from headrace.files.ledger import NOTED, Ledger
-from headrace.files.listing import base_of, find
+from headrace.files.chunks import Chunk, unescape
+from headrace.files.ledger import noted_files, noted_format
+from headrace.files.listing import find
 from headrace.files.restored import Gone, look_for, restored
 from headrace.plan.stream import FileSource, FrameSource
 from headrace.spark.borrowed import PARTITIONS, activate, partitions_for, settings
@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
 About = dict[str, Any]  # a file, as Spark's log of a source has it
 Place = Callable[[About], tuple[int, ...]]  # where the rows of a file stand, as far as that is known of all of them
-MOST_PASSES = 9  # fewer than there are entries of a log for Spark to put them into one
+COMPACT = "spark.sql.streaming.fileSource.log.compactInterval"  # how many entries of a log there are for Spark to make them one
+MOST_PASSES = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def plan_reading(part: Lowered, facts: Checkpoint, storage: Storage, folder: str
     if log.version != NAMED:
         raise _cannot(part, None, "the script reads DataFrames, and they cannot be read again")
     if any(stage.doors for stage in part.stages):
-        raise _cannot(part, None, "what USING KSLACK takes depends on which rows came together, and nobody has kept that")
+        raise _cannot(part, None, "nobody has kept which rows came together, and USING KSLACK goes by that")
     upto, streams, books = offsets_of(log.text), list[Stream](), list[Book]()
     for stream in part.streams:
         if stream.static:
@@ -97,8 +98,8 @@ def plan_reading(part: Lowered, facts: Checkpoint, storage: Storage, folder: str
 
 def _refuse_kind(part: Lowered, stream: Stream) -> None:
     if needs_now(stream):
-        clause = "its time is when they came" if stream.timestamp is None else "IDLE, AHEAD or END AFTER"
-        raise _cannot(part, stream, f"its rows depend on when they came ({clause}), and nobody has kept that")
+        what = "its time is that" if stream.timestamp is None else "IDLE, AHEAD and END AFTER go by that"
+        raise _cannot(part, stream, f"nobody has kept when its rows came, and {what}")
 
 
 def _same_table(part: Lowered, stream: Stream, facts: Checkpoint) -> None:
@@ -112,8 +113,8 @@ def _as_it_was_read(stream: Stream, facts: Checkpoint, storage: Storage) -> File
     spool, source = join(facts.path, "spool", stream.rows_of), stream.source
     assert not isinstance(source, FrameSource)
     if isinstance(source, FileSource):
-        followed = any(Chunk.parse(name) or name == NOTED for name in storage.names(spool))
-        return replace(source, path=spool, spooled=True) if followed else source
+        format = noted_format(storage, spool)
+        return source if format is None else replace(source, path=spool, format=format, spooled=True)
     format = getattr(source, "format", "parquet")  # what is generated is spooled so
     return FileSource(spool, format, getattr(source, "delimiter", None), spooled=True)
 
@@ -175,19 +176,15 @@ def _found(part: Lowered, stream: Stream, storage: Storage, chunks: dict[str, Ch
     asked = next(s.source for s in part.streams if s.name == stream.name)
     assert isinstance(stream.source, FileSource)
     assert isinstance(asked, FileSource)
-    path, first = absolute(asked.path), dict[int, int]()
+    files, first = noted_files(storage, stream.source.path), dict[int, int]()
     for chunk in chunks.values():
         first[chunk.seen] = min(first.get(chunk.seen, chunk.offset), chunk.offset)
-    ledger = Ledger(storage, stream.source.path, base_of(path), stream.source.format)
-    for gone in look_for(lost, first, ledger.files, [name for name, _ in find(path)]):
+    for gone in look_for(lost, first, files, [name for name, _ in find(absolute(asked.path))]):
         if gone.path is None:
-            raise _cannot(part, stream, f"no file holds any more what was read of {_called(ledger, gone.chunks[-1])}")
+            file = files.get(gone.chunks[0].seen)
+            name = unescape(gone.chunks[0].path) if file is None else file.first_path
+            raise _cannot(part, stream, f"no file holds any more what was read of {name}")
         yield gone
-
-
-def _called(ledger: Ledger, chunk: Chunk) -> str:
-    """A followed file, as users know it."""
-    return ledger.files[chunk.seen].first_path if chunk.seen in ledger.files else chunk.path
 
 
 def _written(about: About) -> tuple[int, ...]:
@@ -234,7 +231,8 @@ def read_again(spark: SparkSession, reading: Reading, buckets: int, storage: Sto
                 if data is None:
                     raise _cannot(reading.part, book.stream, f"{gone.path} has changed since it was read")
                 storage.add(join(_made_again(reading.folder, book.stream), chunk.name), data)
-    with settings(spark, {PARTITIONS: str(partitions_for(spark)), EVOLVES: "true"}):
+    needed = {PARTITIONS: str(partitions_for(spark)), EVOLVES: "true", COMPACT: str(MOST_PASSES + 1)}
+    with settings(spark, needed):
         wide = output_frame(spark, reading.part, {}, None, streaming=True, buckets=buckets)
         activate(spark)
         for number in range(reading.passes):
