@@ -49,9 +49,7 @@ def check_ended_with_other_buckets(run: Run, seed: int, told: Told) -> None:
     check_ended(run, seed, told, (1, 3, *OTHERS))
 
 
-def _went_on(
-    run: Run, ends: list[int], buckets: int, others: tuple[int, ...], rng: Random, told: Told
-) -> list[Query]:
+def _went_on(run: Run, ends: list[int], buckets: int, others: tuple[int, ...], rng: Random, told: Told) -> list[Query]:
     """The queries that cannot go on, or nothing, and then all have been judged."""
     engine, outputs, pending = LocalEngine(run.script, buckets), [], None
     for number, batch in enumerate(run.batches):

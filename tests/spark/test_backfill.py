@@ -138,7 +138,11 @@ def dying(monkeypatch, spark, root: Path, new: tuple[str, ...], asked: dict) -> 
             go_on(spark, root, *new, **asked)
     assert made(root) == ["program.0", "spark"], "what fails leaves nothing behind"
     planned, read = after(backfill._plan), after(evolve.read_again)
-    for owner, name, deed in ((backfill, "_plan", planned), (evolve, "read_again", read), (Checkpoint, "store", after(Checkpoint.store))):
+    for owner, name, deed in (
+        (backfill, "_plan", planned),
+        (evolve, "read_again", read),
+        (Checkpoint, "store", after(Checkpoint.store)),
+    ):
         assert facts(root)["generation"] == 0
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, deed)

@@ -22,9 +22,7 @@ class Gone:
     path: str | None
 
 
-def look_for(
-    gone: Iterable[Chunk], first: dict[int, int], files: dict[int, Followed], there: Iterable[str]
-) -> Iterator[Gone]:
+def look_for(gone: Iterable[Chunk], first: dict[int, int], files: dict[int, Followed], there: Iterable[str]) -> Iterator[Gone]:
     """Find the files of chunks. `first` has the place of the first chunk of every file.
 
     `files` is where they were last, and `there` which there are: rotation may have given them other names meanwhile.

@@ -4,8 +4,8 @@ Into a checkpoint of Spark's of its own, up to the last batch that the old gener
 handed over like that of the old generation; what it says is said to nobody. All that can be in the way is known before anything
 is written.
 
-Whether a row is late follows from the rows that came before it. What is read at once is judged in the order of places: so it is
-one batch as long as files came in that order, and one more for each time that a file came behind another one that stands after it.
+Whether a row is late follows from the rows that came before it. What is read at once is judged in the order of places: so it
+is one batch as long as files came in that order, and one more for each time that one came behind another that stands after it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from headrace.files.chunks import Chunk, unescape
 from headrace.files.ledger import noted_files, noted_format
 from headrace.files.listing import find
 from headrace.files.restored import Gone, look_for, restored
-from headrace.plan.stream import FileSource, FrameSource
+from headrace.plan.stream import FileSource, FrameSource, HostSource
 from headrace.spark.borrowed import PARTITIONS, activate, partitions_for, settings
 from headrace.spark.generations.cells import last_committed
 from headrace.spark.generations.handover import EVOLVES
@@ -113,16 +113,19 @@ def _as_it_was_read(stream: Stream, facts: Checkpoint, storage: Storage) -> File
     spool, source = join(facts.path, "spool", stream.rows_of), stream.source
     assert not isinstance(source, FrameSource)
     if isinstance(source, FileSource):
-        format = noted_format(storage, spool)
-        return source if format is None else replace(source, path=spool, format=format, spooled=True)
-    format = getattr(source, "format", "parquet")  # what is generated is spooled so
-    return FileSource(spool, format, getattr(source, "delimiter", None), spooled=True)
+        followed = noted_format(storage, spool)
+        return source if followed is None else replace(source, path=spool, format=followed, spooled=True)
+    if isinstance(source, HostSource):
+        return FileSource(spool, source.format, source.delimiter, spooled=True)
+    return FileSource(spool, "parquet", spooled=True)  # what is generated is spooled so
 
 
 def _book(part: Lowered, stream: Stream, facts: Checkpoint, storage: Storage, upto: int, folder: str) -> Book:
     read = read_of(storage, facts.spark, stream.name, upto)
     if {about["batchId"] for about in read} != set(range(upto + 1)):
-        raise StateError(f"{facts.spark!r} does not say any more what was read of {stream.name!r}", hint="the checkpoint is damaged")
+        raise StateError(
+            f"{facts.spark!r} does not say any more what was read of {stream.name!r}", hint="the checkpoint is damaged"
+        )
     assert isinstance(stream.source, FileSource)
     gone: tuple[Gone, ...] = ()
     place: Place = _written
@@ -133,7 +136,7 @@ def _book(part: Lowered, stream: Stream, facts: Checkpoint, storage: Storage, up
         _unchanged(part, stream, read)
     passes = tuple(in_passes(read, place)) if stream.bounded else (tuple(read),)
     if len(passes) > MOST_PASSES:
-        why = f"its files grew side by side: one reading in the order of its files is not what was read by turns {len(passes)} times"
+        why = f"its files grew side by side, and were read by turns {len(passes)} times; {MOST_PASSES} can be repeated"
         raise _cannot(part, stream, why)
     return Book(stream, passes, gone)
 
