@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import posixpath
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -24,7 +25,7 @@ from headrace.files.chunks import Chunk, unescape
 from headrace.files.ledger import noted_files, noted_format
 from headrace.files.listing import find
 from headrace.files.restored import Gone, look_for, restored
-from headrace.plan.stream import FileSource, FrameSource, HostSource
+from headrace.plan.stream import FileSource, FrameSource, HostSource, Stream
 from headrace.spark.borrowed import PARTITIONS, activate, partitions_for, settings
 from headrace.spark.generations.cells import last_committed
 from headrace.spark.generations.handover import EVOLVES
@@ -38,7 +39,6 @@ from headrace.spark.storage.storage import Storage, absolute, is_local, join
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from headrace.plan.stream import Stream
     from headrace.spark.storage.checkpoint import Checkpoint
     from headrace.stages.lower import Lowered
 
@@ -238,6 +238,7 @@ def read_again(spark: SparkSession, reading: Reading, buckets: int, storage: Sto
     with settings(spark, needed):
         wide = output_frame(spark, reading.part, {}, None, streaming=True, buckets=buckets)
         activate(spark)
+        storage.add(join(reading.folder, "metadata"), json.dumps({"id": str(uuid.uuid4())}).encode())
         for number in range(reading.passes):
             _plan(reading, number, storage)
             writer = wide.writeStream.format("noop").option("checkpointLocation", reading.folder).outputMode("append")
