@@ -171,7 +171,7 @@ def test_runs_that_ended_go_on_with_other_buckets():
     check = check_ended_with_other_buckets
     ended(windows, 6, 4, check=check, ended=5, took_back=1, rebucketed=4)
     ended(lambda seed: sampled(joins(), seed), 4, 8, check=check, ended=3, took_back=1, rebucketed=2)
-    ended(seeded_pattern_case, 4, 8, check=check, ended=3, rebucketed=2)
+    ended(seeded_pattern_case, 4, 8, check=check, ended=3, took_back=1, rebucketed=1)
     ended(a_case, 4, 8, tries=12, check=check, ended=2, took_back=1, rebucketed=2)
 
 
