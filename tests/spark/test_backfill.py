@@ -32,7 +32,7 @@ from test_growing_files import Log, wait_for
 from headrace.errors import StateError
 from headrace.oracle.rows import Row, canonical_row, to_micros
 from headrace.plan.time import SECOND
-from headrace.spark.generations import backfill, evolve
+from headrace.spark.generations import backfill
 from headrace.spark.generations.backfill import in_passes
 from headrace.spark.generations.foreseen import foreseen
 from headrace.spark.run import start_run
@@ -126,7 +126,7 @@ def test_added_queries_are_filled_from_files_that_are_there(spark, tmp_path, mon
 
 
 def dying(monkeypatch, spark, root: Path, new: tuple[str, ...], asked: dict) -> None:
-    """Killed before the sources are read again, when they are, and when the new generation has begun to count."""
+    """Without room, killed when the sources are half read, and when the new generation has just begun to count."""
     before = tree(root / "state" / "spark")
 
     def fail(*_: object, **__: object) -> None:
@@ -137,12 +137,14 @@ def dying(monkeypatch, spark, root: Path, new: tuple[str, ...], asked: dict) -> 
         with pytest.raises(Exception, match="no space left"):
             go_on(spark, root, *new, **asked)
     assert made(root) == ["program.0", "spark"], "what fails leaves nothing behind"
-    planned, read = after(backfill._plan), after(evolve.read_again)
-    for owner, name, deed in (
-        (backfill, "_plan", planned),
-        (evolve, "read_again", read),
-        (Checkpoint, "store", after(Checkpoint.store)),
-    ):
+    plan = backfill._plan
+
+    def half_read(reading, number, storage) -> None:
+        if number:
+            raise Death
+        plan(reading, number, storage)
+
+    for owner, name, deed in ((backfill, "_plan", half_read), (Checkpoint, "store", after(Checkpoint.store))):
         assert facts(root)["generation"] == 0
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, deed)
