@@ -19,7 +19,6 @@ from test_generations import (
     after,
     batches_of,
     facts,
-    finish,
     go_on,
     made,
     net,
@@ -93,8 +92,8 @@ def test_added_queries_are_filled_from_files_that_are_there(spark, tmp_path, mon
     (tmp_path / "towns.csv").write_text("a,Aach\nb,Bonn\n")
     given = Input(tmp_path)
     given.write(2)
-    old, new = ("sums", "order", "brief", "tiny"), ("order", "tiny", *FILLED)
-    run = start_run(spark, script_of(tmp_path, *old), {}, checkpoint=str(tmp_path / "state"), follow=True, buckets=2)
+    old, new, how = ("sums", "brief", "tiny"), ("tiny", *FILLED), {"checkpoint": str(tmp_path / "state")}
+    run = start_run(spark, script_of(tmp_path, *old), {}, follow=True, buckets=2, **how)
     run.query.processAllAvailable()
     given.write(2, older=20)
     run.query.processAllAvailable()
@@ -120,7 +119,7 @@ def test_added_queries_are_filled_from_files_that_are_there(spark, tmp_path, mon
     dying(monkeypatch, spark, tmp_path, new, asked)
     assert (facts(tmp_path)["generation"], facts(tmp_path)["buckets"]) == (1, 3)
     given.write(FILES - 4)
-    finish(spark, tmp_path, *new)
+    start_run(spark, script_of(tmp_path, *new), {}, **how).wait(240)
     assert made(tmp_path) == ["program.1", "spark.1"]
     judge(tmp_path, said)
 
@@ -206,15 +205,9 @@ def test_an_added_query_is_filled_from_a_followed_file_that_was_rotated(spark, t
             start(LOGGED + COUNTED, **filled)
         assert state(tmp_path / "state") == before
         rotated.write_bytes(data)
-    run = start(LOGGED + COUNTED, **filled)
-    wait_for(run, log)
-    run.stop()
-    log.append("log.csv", 2)
-    start(LOGGED + COUNTED, follow=False).wait(200)
+    start(LOGGED + COUNTED, follow=False, **filled).wait(200)
     assert read_sink(log.out) == log.rows()
-    assert net([(row[0] == "+" or -1, row[1:]) for row in read_sink(tmp_path / "counted")]) == Counter(
-        (number, number) for number in range(6, 10)
-    )
+    assert net([(row[0] == "+" or -1, row[1:]) for row in read_sink(tmp_path / "counted")]) == Counter([(6, 6), (7, 7)])
 
 
 def wait_until_let_go(run, spool: Path) -> None:
