@@ -122,18 +122,20 @@ def check_changed(run: Run, seed: int, told: Told, buckets: int = 3) -> None:
             check_outputs(own, outputs, f"after {place} batches another script went on")
         else:
             told.cases["added"] += 1
-            told.cases["filled"] += (is_filled := name in went_on.lowered.apart)
-            told.cases["filled_with_results"] += is_filled and any(o[name] for o in after)
+            filled = went_on.lowered.apart.get(name) == "filled"
+            told.cases["filled"] += filled
             if name in continued or query.name in there:
                 continue  # it means the same as one that was there
             if not {s.name for s in base_streams(query.node)} <= {s.name for s in engine.lowered.streams}:
                 told.cases["new_stream"] += 1  # it begins with the stream, of which all is to come
                 continue
-            feed = feed_of(whole, name)
+            feed, reached = feed_of(whole, name), told.cases["added_with_results"] + told.cases["added_over_results"]
             if feed is None:
                 _check_added(query, name, went_on, after, reference[place:], run, place, told)
             else:
                 _check_added_over(name, after, reference[place:], whole.fed[feed][place:], told)
+            reached -= told.cases["added_with_results"] + told.cases["added_over_results"]
+            told.cases["filled_with_results"] += filled and reached < 0
 
 
 def run_widened(run: Run, place: int) -> Run | None:
@@ -219,7 +221,7 @@ def redistributed(old: LocalEngine, new: LocalEngine) -> set[str]:
 
 
 def go_on(
-    script: Script, buckets: int, saved: object, added: set[str], told: Told, read: Sequence[Batch] | None
+    script: Script, buckets: int, saved: object, added: set[str], told: Told, read: Sequence[Batch] | None = None
 ) -> LocalEngine | None:
     """The new script on the old state; queries that cannot begin complete are filled from what was read, or left out."""
     left, filled = list(script.queries), set[str]()

@@ -44,20 +44,58 @@ def test_windows_of_a_changed_script():
 
 
 def test_windows_of_every_policy_of_a_changed_script():
-    changes(lambda seed: variants(Random(seed), sampled(policy_cases(), seed)), 10, 4, continued=8, renamed=2, refused=2)
+    changes(
+        lambda seed: variants(Random(seed), sampled(policy_cases(), seed)),
+        10,
+        4,
+        continued=8,
+        renamed=2,
+        refused=2,
+        filled_with_results=2,
+    )
 
 
 def test_slices_of_a_changed_script():
-    changes(lambda seed: variants(Random(seed), sampled(shared_looks(), seed), 1), 5, 6, continued=5, added_with_results=2)
+    changes(
+        lambda seed: variants(Random(seed), sampled(shared_looks(), seed), 1),
+        5,
+        6,
+        continued=5,
+        added_with_results=2,
+        filled_with_results=3,
+    )
 
 
 def test_patterns_of_a_changed_script():
-    changes(lambda seed: variants(Random(seed), seeded_pattern_case(seed)), 9, 4, continued=6, added_with_results=2)
+    changes(
+        lambda seed: variants(Random(seed), seeded_pattern_case(seed)),
+        9,
+        4,
+        continued=6,
+        added_with_results=2,
+        filled_with_results=2,
+    )
 
 
 def test_joins_of_a_changed_script():
-    changes(lambda seed: variants(Random(seed), sampled(joins(), seed)), 10, 4, continued=6, renamed=2, added_with_results=2)
+    changes(
+        lambda seed: variants(Random(seed), sampled(joins(), seed)),
+        10,
+        4,
+        continued=6,
+        renamed=2,
+        added_with_results=2,
+        filled_with_results=2,
+    )
 
 
 def test_cascades_of_a_changed_script():
-    changes(lambda seed: variants(Random(seed), a_case(seed)), 14, 6, continued=4, refused=1, added_over_results=1)
+    changes(
+        lambda seed: variants(Random(seed), a_case(seed)),
+        14,
+        6,
+        continued=4,
+        refused=1,
+        added_over_results=1,
+        filled_with_results=2,
+    )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from changed import Told, go_on, variants
+from changed import OTHERS, Told, go_on, redistributed, variants
 from hypothesis import strategies as st
 
 from cascade_cases import a_case
@@ -26,22 +26,30 @@ from seeds import FIRST, examples
 Check = Callable[[Run, int, Told], None]
 
 
-def check_ended(run: Run, seed: int, told: Told) -> None:
-    """End after some of the batches, perhaps several times, and go on. What is final and was released by an end cannot."""
+def check_ended(run: Run, seed: int, told: Told, others: tuple[int, ...] = ()) -> None:
+    """End after some of the batches, perhaps several times, and go on. What is final and was released by an end cannot.
+
+    With `others` it goes on with one of these numbers of buckets.
+    """
     rng, queries = Random(seed), list(watch_losses(run.script).queries)
     if len(run.batches) < 2:
         return
     ends = sorted(rng.sample(range(1, len(run.batches)), rng.randint(1, min(2, len(run.batches) - 1))))
     while queries:
         own = Run.of(replace(run.script, queries=tuple(queries)), run.batches, run.expected)
-        stuck = _went_on(own, ends, rng.choice((1, 3)), rng, told)
+        stuck = _went_on(own, ends, rng.choice((1, 3)), others, rng, told)
         if not stuck:
             break
         told.cases["refused"] += 1
         queries = [q for q in queries if q not in stuck]
 
 
-def _went_on(run: Run, ends: list[int], buckets: int, rng: Random, told: Told) -> list[Query]:
+def check_ended_with_other_buckets(run: Run, seed: int, told: Told) -> None:
+    """What each bucket had released is taken back once, by whichever takes over its keys."""
+    check_ended(run, seed, told, (1, 3, *OTHERS))
+
+
+def _went_on(run: Run, ends: list[int], buckets: int, others: tuple[int, ...], rng: Random, told: Told) -> list[Query]:
     """The queries that cannot go on, or nothing, and then all have been judged."""
     engine, outputs, pending = LocalEngine(run.script, buckets), [], None
     for number, batch in enumerate(run.batches):
@@ -57,7 +65,9 @@ def _went_on(run: Run, ends: list[int], buckets: int, rng: Random, told: Told) -
                 return stuck
             told.cases["ended"] += 1
             told.cases["took_back"] += any(end.values())
-            engine = LocalEngine(run.script, buckets, saved)
+            buckets = rng.choice([n for n in others if n != buckets] or [buckets])
+            old, engine = engine, LocalEngine(run.script, buckets, saved)
+            told.cases["rebucketed"] += bool(others) and bool(redistributed(old, engine))
             if rng.random() < 0.5:  # killed before it has done anything
                 engine = LocalEngine(run.script, buckets, engine.save())
             pending = end
@@ -155,6 +165,14 @@ def test_joins_of_a_run_that_ended():
 
 def test_cascades_of_a_run_that_ended():
     ended(a_case, 10, 6, tries=12, ended=4, took_back=2)
+
+
+def test_runs_that_ended_go_on_with_other_buckets():
+    check = check_ended_with_other_buckets
+    ended(windows, 6, 4, check=check, ended=5, took_back=1, rebucketed=4)
+    ended(lambda seed: sampled(joins(), seed), 4, 8, check=check, ended=3, took_back=1, rebucketed=2)
+    ended(seeded_pattern_case, 4, 8, check=check, ended=3, took_back=1, rebucketed=1)
+    ended(a_case, 4, 8, tries=12, check=check, ended=2, took_back=1, rebucketed=2)
 
 
 def test_windows_of_a_run_that_ended_and_changed():

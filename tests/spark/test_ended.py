@@ -124,13 +124,15 @@ def test_one_file_of_parquet_is_put_together_again(spark, tmp_path):
     assert have == want
 
 
-def test_it_goes_on_with_another_script(spark, tmp_path):
+def test_it_goes_on_with_another_script_and_other_buckets(spark, tmp_path):
+    """What each bucket had released is taken back, whoever has its keys now."""
     given = Input(tmp_path)
     given.write(3)
     finish(spark, tmp_path, "each", "looks", "chained")
     given.write(FILES - 3)
-    finish(spark, tmp_path, "short", "looks", "each", "lost")
-    assert facts(tmp_path)["generation"] == 1
+    finish(spark, tmp_path, "short", "looks", "each", "lost", buckets=3)
+    assert (facts(tmp_path)["generation"], facts(tmp_path)["buckets"]) == (1, 3)
+    assert any(row[0] == "-" for row in read_sink(tmp_path / "looks"))
     judge(tmp_path, FILES, "each", "looks")
 
 

@@ -74,11 +74,12 @@ class Input:
         for name in "prt":
             (root / name).mkdir(parents=True, exist_ok=True)
 
-    def write(self, count: int) -> None:
+    def write(self, count: int, older: int = 0) -> None:
+        """The next files of every stream; `older` ones stand before those that are there."""
         for name, ending in (("p", "parquet"), ("r", "csv"), ("t", "parquet")):
             for number, batch in list(enumerate(batches_of(name)))[self.next : self.next + count]:
                 rows = [arrival.values for arrival in batch.rows[name]]
-                write_file(self.root / name / f"{number:04d}.{ending}", SCHEMA, rows, FIRST_WRITTEN + number)
+                write_file(self.root / name / f"{number:04d}.{ending}", SCHEMA, rows, FIRST_WRITTEN + number - older)
         self.next += count
 
 
@@ -145,7 +146,8 @@ def test_queries_come_and_go(spark, tmp_path):
 
 def made(root: Path) -> list[str]:
     """What generations have left under the checkpoint."""
-    return sorted(p.name for p in (root / "state").iterdir() if p.name.startswith(("spark", "program", "handover")))
+    kinds = ("spark", "program", "handover", "backfill")
+    return sorted(p.name for p in (root / "state").iterdir() if p.name.startswith(kinds))
 
 
 class Death(BaseException):

@@ -70,7 +70,8 @@ def start(outputs: Mapping[str | Sink, Stream | Output], checkpoint: str | None 
 
     A string is the path of a directory; `hr.file`, `hr.table` and `hr.console` name other sinks. It reads what its sources have
     and ends; `follow=True` goes on until it is stopped. `overwrite=True` replaces what another run wrote, `max_rejected=0.05` is
-    the share of rows from which on it fails, `trigger_ms=..` how long a micro-batch waits for the next.
+    the share of rows from which on it fails, `trigger_ms=..` how long a micro-batch waits for the next. Queries that a script has
+    more than its checkpoint can be filled from their sources (`backfill=[..]`), or begin with nothing (`from_now=[..]`).
     """
     run: Run = _spark().start(*script_of(outputs), checkpoint=checkpoint, **options)
     return run

@@ -6,7 +6,7 @@ Nothing is read but programs, so it is known before anything changes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from headrace.errors import StateError
@@ -86,7 +86,8 @@ def compare(old: ScriptProgram, new: ScriptProgram, filled: tuple[int, ...] = ()
             if what not in lacking.setdefault(query, []):
                 lacking[query].append(what)
     by_query = {query: tuple(what) for query, what in _through_feeds(new, lacking).items()}
-    continued = _continued(old, new, by_query) | {q: q for i in filled for q in new.stages[i].queries if q in dict(new.feeds)}
+    made = frozenset(q for i in filled for q in new.stages[i].queries)
+    continued = _continued(old, new, by_query, made) | {q: q for q in made if q in dict(new.feeds)}
     went_on = set(continued.values())
     before = {q.name: q for q in old.queries}
     refused = {
@@ -100,39 +101,51 @@ def compare(old: ScriptProgram, new: ScriptProgram, filled: tuple[int, ...] = ()
     )  # fmt: skip
 
 
-def _continued(old: ScriptProgram, new: ScriptProgram, lacking: dict[str, tuple[str, ...]]) -> dict[str, str]:
-    """New names of queries that go on to old ones, each of which goes on once. Feeds that are the same go on, too."""
+def _continued(
+    old: ScriptProgram, new: ScriptProgram, lacking: dict[str, tuple[str, ...]], filled: frozenset[str]
+) -> dict[str, str]:
+    """New names of queries that go on to old ones, each of which goes on once. Feeds that are the same go on, too.
+
+    Of those that are `filled` only what is said once goes on: what was taken back later would be that of other state.
+    """
     before = {q.name: q for q in old.queries}
     complete = [q for q in new.queries if q.name not in lacking]
-    out = {q.name: q.name for q in complete if before.get(q.name) == q}
-    for query in complete:
+    known = [q for q in complete if q.name not in filled]
+    out = {q.name: q.name for q in known if before.get(q.name) == q}
+    for query in known:
         free = [q for q in old.queries if q.name not in out.values()]
         renamed = next((q.name for q in free if (q.emit, q.meaning) == (query.emit, query.meaning)), None)
         if query.name not in out and renamed is not None:
             out[query.name] = renamed
     for query in complete:
         was = before.get(query.name)
-        if query.name not in out and was is not None and was.name not in out.values() and _follows_on(old, new, was, query):
+        if was is None or query.name in out or was.name in out.values():
+            continue
+        if _follows_on(old, new, was, query, made=query.name in filled):
             out[query.name] = was.name
     feeds = {meaning: name for name, meaning in old.feeds}
     return out | {name: feeds[meaning] for name, meaning in new.feeds if meaning in feeds}
 
 
-def _follows_on(old: ScriptProgram, new: ScriptProgram, was: Asked, now: Asked) -> bool:
-    """Whether a query that was changed goes on where it was: what is final has been said, once, and the rest is still to come."""
+def _follows_on(old: ScriptProgram, new: ScriptProgram, was: Asked, now: Asked, *, made: bool) -> bool:
+    """Whether a query that was changed goes on where it was: what is final has been said, once, and the rest is still to come.
+
+    `made`: its rows were made of its sources, with all that it carries along of them.
+    """
     if was.emit is not now.emit or now.emit is not Emit.FINAL:
         return False
-    before, after = (_own_rows(p, q.name) for p, q in ((old, was), (new, now)))
-    return before is not None and after is not None and after[:2] == before[:2] and after[2] <= before[2]
+    before, after = (_own_rows(p, q) for p, q in ((old, was), (new, now)))
+    return before is not None and after is not None and after[:2] == before[:2] and (made or after[2] <= before[2])
 
 
-def _own_rows(program: ScriptProgram, query: str) -> tuple[str, tuple[str, ...], frozenset[str]] | None:
-    """Where its rows come from: stage, masks, and what is carried along of them."""
+def _own_rows(program: ScriptProgram, query: Asked) -> tuple[str, tuple[str, ...], frozenset[str]] | None:
+    """Where its rows come from: stage, wherever it stands apart from others; masks, and what is carried along of them."""
     for stage in program.stages:
-        if query in stage.program.queries:
-            names = names_of(stage, dict(program.feeds))
+        if query.name in stage.program.queries:
+            alike = replace(stage, apart=stage.apart.removeprefix(f"{query.apart}: "))
+            names = names_of(alike, dict(program.feeds))
             for output in stage.program.outputs:
-                if output.query == query:
+                if output.query == query.name:
                     carried = frozenset(names.inputs[i] for _, i in output.columns)
                     return names.stage, tuple(sorted(names.inputs[m] for m in output.masks)), carried
             return names.stage, (), frozenset()

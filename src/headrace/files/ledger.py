@@ -83,18 +83,20 @@ def noted_format(storage: Storage, folder: str) -> str | None:
     return None if noted is None else str(json.loads(noted)["format"])
 
 
+def noted_files(storage: Storage, folder: str) -> dict[int, Followed]:
+    """What was noted of files before chunks of theirs were deleted, or when they had moved."""
+    noted = storage.read(f"{folder}/{NOTED}")
+    return {} if noted is None else {row[0]: Followed(*row) for row in json.loads(noted)["files"]}
+
+
 class Ledger:
     """The folder of chunks."""
 
     def __init__(self, storage: Storage, folder: str, base: str, format: str) -> None:
         """What earlier runs have left; a chunk that was not finished is dropped. Paths in names begin at `base`."""
         self.storage, self.folder, self.base, self.format = storage, folder, base, format
-        self.files: dict[int, Followed] = {}
+        self.files = noted_files(storage, folder)
         self.chunks: dict[str, int] = {}  # those that lie there, and how long they are
-        noted = storage.read(f"{folder}/{NOTED}")
-        if noted is not None:
-            for row in json.loads(noted)["files"]:
-                self.files[row[0]] = Followed(*row)
         for name in storage.names(folder):
             chunk = Chunk.parse(name)
             if chunk is not None:

@@ -62,7 +62,9 @@ def run(
     CHANGES every row has an [bold]_op[/]: + is a row, - takes one back. Progress goes
     to standard error.
     Ctrl-C and SIGTERM end cleanly; with --checkpoint the next run goes on
-    from there.
+    from there, also with a script that has changed ([bold]headrace explain --checkpoint[/]
+    says how). A query that was added and needs rows that are not kept any more is
+    refused, filled from its sources (--backfill), or begins with nothing (--from-now).
     Files are opened before anything runs: what is not as declared is told at once.
     Rows that do not fit are rejected, counted, and in [bold]rejected(s)[/] with the reason,
     the file and the line. A run that rejects all rows of a stream fails.
@@ -73,6 +75,7 @@ def run(
       headrace run live.cql --follow --checkpoint state/live
       headrace run counts.cql --overwrite
       headrace run examples/fraud.cql --max-rejected 1%
+      headrace run changed.cql --follow --checkpoint state/live --backfill daily
 
     [bold]Exit code[/]
       0 done, 1 the data or the run failed, 2 the script is wrong,
@@ -90,8 +93,9 @@ def run(
 
 
 def run_plan(
-    plan: Script, interrupts: Interrupts, checkpoint: str | None, follow: bool, verbose: bool, *, json: bool, quiet: bool, **how: Any
-) -> bool:
+    plan: Script, interrupts: Interrupts, checkpoint: str | None, follow: bool, verbose: bool, *, json: bool, quiet: bool,
+    **how: Any,
+) -> bool:  # fmt: skip
     """Run a script and show what comes out of it; True if Ctrl-C ended it."""
     show_answers(plan, json)
     if plan.answers and not plan.queries:

@@ -17,8 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headrace.evolution.compare import compare
-from headrace.plan.nodes import base_streams
-from headrace.spark.generations.backfill import can_read_again, read_again
+from headrace.spark.generations.backfill import Reading, plan_reading, read_again
 from headrace.spark.generations.cells import cells_of, last_committed
 from headrace.spark.generations.handover import Takes, given_cells, run_handover
 from headrace.spark.generations.offsets import carry_over
@@ -58,6 +57,7 @@ class Planned:
     buckets: int
     was: ScriptProgram | None = None
     comparison: Comparison | None = None  # None: nothing changes
+    reading: Reading | None = None  # for queries that are filled
 
 
 def plan_generation(
@@ -83,24 +83,26 @@ def plan_generation(
     refusal = no_other_buckets(facts, was, count)
     if refusal is not None:
         raise refusal
-    lowered, comparison = _compared(was, script, make, count, facts, from_now, backfill)
-    return Planned(facts, lowered, count, was, comparison)
+    lowered, comparison = _compared(was, script, make, count, facts.generation + 1, from_now, backfill)
+    reading = None
+    if comparison.filled:
+        folder = join(facts.path, f"backfill.{facts.generation + 1}")
+        reading = plan_reading(part_of(lowered, comparison.filled), facts, storage, folder)
+    return Planned(facts, lowered, count, was, comparison, reading)
 
 
 def _compared(
-    was: ScriptProgram, script: Script, make: Make, buckets: int, facts: Checkpoint, from_now: frozenset[str],
+    was: ScriptProgram, script: Script, make: Make, buckets: int, generation: int, from_now: frozenset[str],
     backfill: frozenset[str],
 ) -> tuple[Lowered, Comparison]:  # fmt: skip
     """The script beside the old one; refused if a query cannot go on, or not begin complete."""
     lowered = make(script, kept_of(was, script))
     comparison = compare(was, program_of(lowered, buckets))
-    number, filled = facts.generation + 1, backfill & comparison.lacking.keys()
+    filled = backfill & comparison.lacking.keys()
     apart = (from_now & comparison.lacking.keys()) - filled
     if apart or filled:
-        alone = dict.fromkeys(apart, f"from {number}") | dict.fromkeys(filled, f"filled {number}")
+        alone = dict.fromkeys(apart, f"from {generation}") | dict.fromkeys(filled, f"filled {generation}")
         lowered = make(script, kept_of(was, script, alone))
-        for query in (q for q in script.queries if q.name in filled):
-            can_read_again(query.name, base_streams(query.node), facts)
         comparison = compare(was, program_of(lowered, buckets), stages_of(lowered, filled))
     comparison.refuse(apart)
     return lowered, comparison
@@ -125,7 +127,11 @@ def make_generation(spark: SparkSession, planned: Planned, storage: Storage, *, 
     new = replace(facts, script=identity(planned.lowered), buckets=planned.buckets, generation=number, sizes=sizes)
     if last is not None:  # else there is no state yet, and nothing was read
         new.first_batch = facts.first_batch + last  # batch 0 is published by nobody
-        hand_over(spark, planned, new, now, storage, batch=last, named=named)
+        try:
+            hand_over(spark, planned, new, now, storage, batch=last, named=named)
+        except Exception:
+            sweep(storage, facts, planned.was)  # what fails changes nothing
+            raise
     store_program(storage, facts, number, now)
     new.store(storage)
     sweep(storage, new, now)
@@ -139,17 +145,17 @@ def hand_over(
     assert planned.was is not None
     assert planned.comparison is not None
     facts, was, folder = planned.facts, planned.was, join(new.path, f"handover.{new.generation}")
-    filled, comparison = planned.comparison.filled, planned.comparison
+    comparison, reading = planned.comparison, planned.reading
     cells = cells_of(spark, storage, facts.spark, batch)
     takers, takes = Labels.of(now.stages, now.buckets), _takes(comparison, was, now)
     given = given_cells(spark, cells, Labels.of(was.stages, was.buckets).places(), takers, takes)
-    stages = (*was.stages, *(now.stages[i] for i in filled))
-    if filled:
-        part, place = part_of(planned.lowered, filled), join(new.path, f"backfill.{new.generation}")
-        if read_again(spark, part, now.buckets, facts, storage, batch, place):
-            labels = Labels.of(part.stages, now.buckets).places(len(was.stages))
-            given = given.unionByName(given_cells(spark, cells_of(spark, storage, place, 0), labels, takers, takes))
+    if reading is not None and reading.passes:
+        read_again(spark, reading, now.buckets, storage)
+        cells = cells_of(spark, storage, reading.folder, reading.passes - 1)
+        filled = Labels.of(reading.part.stages, now.buckets).places(len(was.stages))
+        given = given.unionByName(given_cells(spark, cells, filled, takers, takes))
     given.write.parquet(folder)
+    stages = (*was.stages, *(now.stages[i] for i in comparison.filled))
     run_handover(spark, planned.lowered, now, (stages, comparison), folder, new.spark, named=named)
     carry_over(storage, facts.spark, batch, was, new.spark, now)
 

@@ -7,7 +7,7 @@ import posixpath
 from typing import Any
 from urllib.parse import unquote
 
-from headrace.files.ledger import Storage
+from headrace.spark.storage.storage import Storage
 
 
 class Consumed:
@@ -24,7 +24,7 @@ class Consumed:
         if commit <= self._commit:
             return []
         self._commit = commit
-        text = self.storage.read(f"{self.folder}/offsets/{self._commit}") or b""
+        text = self.storage.whole(f"{self.folder}/offsets/{self._commit}") or b""
         found: list[str] = []
         for source, entry in offsets_of(text.decode()).items():
             found += self._entries(source, entry)
@@ -48,7 +48,7 @@ def read_of(storage: Storage, folder: str, source: str, upto: int, after: int | 
     there = {int(n.split(".")[0]): n for n in storage.names(folder) if n.split(".")[0].isdigit()}
     first = max((i for i, n in there.items() if "." in n and i <= upto), default=0) if after is None else after + 1
     for number in sorted(i for i in there if first <= i <= upto):
-        lines = (storage.read(f"{folder}/{there[number]}") or b"").decode().splitlines()[1:]
+        lines = (storage.whole(f"{folder}/{there[number]}") or b"").decode().splitlines()[1:]
         found += [about for about in map(json.loads, lines) if after is None or about["batchId"] >= first]
     return found
 

@@ -63,7 +63,9 @@ def settled(lowered: Lowered) -> Lowered:
 def _load(reader: Reader, source: FileSource, kind: str, columns: str) -> DataFrame:
     reader = reader.schema(columns).format(kind)
     local = local_path(source.path)
-    if local is None or source.spooled:
+    if source.spooled:  # chunks that are made again lie beside the spool, where Spark would not look for columns in their paths
+        return reader.option("recursiveFileLookup", "true").load(source.path)
+    if local is None:
         return reader.load(source.path)
     # Spark takes folders called key=value for columns, and then passes by what lies beside them, or gives up.
     place, name = _place_and_name(os.path.abspath(local))

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from headrace.files.following import Follower, Kind
 from headrace.files.headers import layout_of
-from headrace.files.ledger import Storage, noted_format
+from headrace.files.ledger import noted_format
 from headrace.files.listing import base_of, find
 from headrace.notices import warn
 from headrace.plan.stream import FileSource, Stream
 from headrace.spark.sources.consumed import Consumed
 from headrace.spark.sources.spool import Spool
 from headrace.spark.storage.checkpoint import Checkpoint
-from headrace.spark.storage.storage import absolute, is_local, join
+from headrace.spark.storage.storage import Storage, absolute, is_local, join
 
 POLL_S = 0.1
 SHARE = 10  # of a core's time, at most one part goes into looking

@@ -19,12 +19,11 @@ from pyspark.sql import SparkSession
 
 from headrace.errors import HeadraceError, SourceError
 from headrace.files.headers import layout_of
-from headrace.files.ledger import Storage
 from headrace.generate import events, parse_options
 from headrace.plan.stream import FileSource, GenerateSource, HostSource, Source, Stream
 from headrace.spark.failures import Places, explain_failure
 from headrace.spark.storage.checkpoint import Checkpoint
-from headrace.spark.storage.storage import join, storage_of
+from headrace.spark.storage.storage import Storage, join, storage_of
 from headrace.stages.lower import Lowered
 
 FILE_ROWS = 100_000
