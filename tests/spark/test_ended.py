@@ -189,12 +189,12 @@ def test_whenever_it_is_killed(spark, tmp_path, monkeypatch, number, grows):
     given = Input(tmp_path)
     given.write(2)
     if moment == "going on":
-        finish(spark, tmp_path, *MAIN)
+        finish_at_once(spark, tmp_path, *MAIN)
         given.write(1)
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, deed)
         with pytest.raises(HeadraceError, match="killed"):
-            finish(spark, tmp_path, *MAIN)
+            finish_at_once(spark, tmp_path, *MAIN)
     if not committed:
         commits = tmp_path / "state" / "spark" / "commits"
         last = max(int(p.name) for p in commits.iterdir() if p.name.isdigit())
