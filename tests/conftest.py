@@ -53,7 +53,7 @@ def is_alone(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
-    """What another process has taken is none of ours (`turns.py`). Of a file, those that are alone are asked for by themselves."""
+    """What another process has taken is none of ours (`turns.py`). Those of a file that are alone are asked for by themselves."""
     return None if ours(file_of(item) + " alone" * is_alone(item)) else True
 
 

@@ -12,4 +12,5 @@ from headrace.spark.settings import LOCAL
 
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 JAVA = "spark.driver.extraJavaOptions"
-QUICK = {**INTERPRETED, JAVA: f"{LOCAL[JAVA]} -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:MetaspaceSize=256m -Xms1g"}
+SMALL = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:MetaspaceSize=256m -Xms1g"
+QUICK = {**INTERPRETED, JAVA: f"{LOCAL[JAVA]} {SMALL}"}

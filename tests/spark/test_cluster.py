@@ -54,7 +54,7 @@ def free_port() -> int:
 
 
 def classes() -> tuple[str, ...]:
-    """Many JVMs that live for a minute: from the archive, if there is one. What it says where it does not fit, a launcher reads."""
+    """For many JVMs that live for a minute: the archive, without a word where it does not fit, for what launchers say is read."""
     java, home = jvm.java_program(), jvm.pyspark_home()
     archive = jvm.archive_of(java, home) if java is not None and home is not None else None
     return (f"-XX:SharedArchiveFile={archive}", "-Xlog:disable") if archive is not None and archive.exists() else ()
