@@ -52,9 +52,12 @@ def is_alone(item: pytest.Item) -> bool:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """What another process has taken is none of ours (`turns.py`). Those of a file that are alone are asked for by themselves."""
-    return None if ours(file_of(item) + " alone" * is_alone(item)) else True
+    if ours(file_of(item) + " alone" * is_alone(item)):
+        return None
+    item.session._setupstate.teardown_exact(nextitem)  # as behind one that was run: what the next one does not need
+    return True
 
 
 def pytest_collection_finish() -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import turns
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture
@@ -35,5 +40,16 @@ def test_alone_a_process_runs_all(monkeypatch):
 
 
 def test_what_takes_long_is_there():
-    root = Path(__file__).parents[1]
-    assert [name for name in turns.LONGEST if not (root / name).exists()] == []
+    assert [name for name in turns.LONGEST if not (ROOT / name).exists()] == []
+
+
+def test_a_process_goes_on_behind_a_file_that_another_has(tmp_path):
+    """In another folder, where nothing of the one before may still be set up."""
+    files = ["tests/sql/test_sql_plans.py", "tests/sql/test_sql_errors.py", "tests/runs/test_losses.py"]
+    (tmp_path / files[1].replace("/", "-")).touch()
+    command = [sys.executable, "-m", "pytest", "-vv", *files]
+    ran = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "HEADRACE_TURNS": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stdout
+    assert {line.partition("::")[0] for line in ran.stdout.splitlines() if "::" in line} == {files[0], files[2]}
