@@ -1,7 +1,8 @@
 #!/bin/bash
 # test.sh [ARGUMENT..]: ruff, mypy and every test, so that both cores have work to the end: ruff and mypy beside the rest of the
 # set-up; tests without Spark, in two processes, as soon as they can, and in all the time that those on Spark leave; these in two
-# more, those that share a session and those that start Spark themselves. With arguments, pytest with these and nothing beside it.
+# more, which take turns (tests/turns.py): one begins with those that start Spark themselves. With arguments, pytest with these and
+# nothing beside it.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 make=(make --no-print-directory)
@@ -25,12 +26,14 @@ beside 3-properties nice "${pytest[@]}" -m "not spark" "${properties[@]}"
 beside 4-rest nice "${pytest[@]}" -m "not spark" "${properties[@]/#/--ignore=}"
 "${make[@]}" setup || exit 1
 printf 'tests on Spark; ruff, mypy and the other tests run beside them and are shown after them\n'
-beside 2-alone "${pytest[@]}" -m alone
+mkdir "$logs/turns"
+export HEADRACE_TURNS=$logs/turns
+beside 2-spark "${pytest[@]}" -m spark
 "${pytest[@]}" -m "spark and not alone"
 failed=$?
 for each in "${others[@]}"; do
     wait "$each" || failed=1
 done
-printf '\nruff and mypy, tests that start Spark themselves, and tests without it\n'
-cat "$logs"/*
+printf '\nruff and mypy, the other tests on Spark, and tests without it\n'
+cat "$logs"/[0-9]*
 exit "$failed"

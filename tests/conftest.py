@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from quick import INTERPRETED, QUICK
+from turns import SHARED, ours, rank
 
 settings.register_profile("fast", max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # Most properties take a share of this: a sixth for policies and cascades (300), a third for joins and merges (600).
@@ -37,6 +39,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
+    if SHARED:
+        items.sort(key=lambda item: (not is_alone(item), rank(file_of(item))))
+
+
+def file_of(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
+
+
+def is_alone(item: pytest.Item) -> bool:
+    return item.get_closest_marker("alone") is not None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """What another process has taken is none of ours (`turns.py`). Those of a file that are alone are asked for by themselves."""
+    if ours(file_of(item) + " alone" * is_alone(item)):
+        return None
+    item.session._setupstate.teardown_exact(nextitem)  # as behind one that was run: what the next one does not need
+    return True
 
 
 def pytest_collection_finish() -> None:
@@ -56,6 +77,21 @@ def java_classes(tmp_path_factory):
     return tmp_path_factory.mktemp("classes")
 
 
+CLASS_PATH = "spark.driver.extraClassPath"
+
+
+def with_classes_behind(command_of: Callable[..., list[str] | None]) -> Callable[..., list[str] | None]:
+    """Spark would put them in front of its own: the archive of Spark's classes would not fit, and its launcher be asked anew."""
+
+    def command_with(java: str, home: Path, settings: dict[str, str]) -> list[str] | None:
+        command = command_of(java, home, {key: value for key, value in settings.items() if key != CLASS_PATH})
+        if command is not None:
+            command[command.index("-cp") + 1] += f":{settings[CLASS_PATH]}"
+        return command
+
+    return command_with
+
+
 @pytest.fixture(scope="session")
 def spark(java_classes):
     """A local Spark session with Headrace's profile.
@@ -63,10 +99,13 @@ def spark(java_classes):
     It does little for plans that run once (`quick.py`). `HEADRACE_THROUGHOUT` has them compiled, and so has what is about how
     Spark computes (`compiled`).
     """
+    from headrace.spark.jvm import process
     from headrace.spark.session import local_session
 
     how = {} if os.environ.get("HEADRACE_THROUGHOUT") else QUICK
-    session = local_session(**how, **{"spark.driver.extraClassPath": str(java_classes)})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "kept_command", with_classes_behind(process.kept_command))
+        session = local_session(**how, **{CLASS_PATH: str(java_classes)})
     yield session
     session.stop()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -47,8 +48,14 @@ def script(root: Path, *names: str, **endings: str):
 
 
 def finish(spark, root: Path, *names: str, endings: dict[str, str] | None = None, **more):
+    """To the end of its input, a batch for every file."""
     how = {"buckets": 2, "options": {"maxFilesPerTrigger": "1"}} | more
     return start_run(spark, script(root, *names, **(endings or {})), {}, checkpoint=str(root / "state"), **how).wait(240)
+
+
+def finish_at_once(spark, root: Path, *names: str) -> None:
+    """The same in one batch, and one for the end, where it only matters that it still goes on."""
+    finish(spark, root, *names, options={})
 
 
 def net(changes: list[tuple[int, tuple]]) -> Counter[tuple]:
@@ -59,15 +66,21 @@ def net(changes: list[tuple[int, tuple]]) -> Counter[tuple]:
     return +total
 
 
+@cache
+def wanted(name: str, count: int) -> Counter[tuple]:
+    """What one run over so many files says, wherever they lie."""
+    own = script(Path("/nowhere"), name)
+    query, stream = own.queries[0], "t" if name == "chained" else "p"
+    outputs = drive(local_engine(own, 2, None), LocalRun(own, tuple(batches_of(stream)[:count]), {}))
+    return net([(c.sign, canonical_row(c.row, query.node.schema)) for output in outputs for c in output[query.name]])
+
+
 def judge(root: Path, count: int, *names: str) -> None:
     """The outputs say what one run over these files says."""
     for name in names:
-        own = script(root, name)
-        query, stream = own.queries[0], "t" if name == "chained" else "p"
-        outputs = drive(local_engine(own, 2, None), LocalRun(own, tuple(batches_of(stream)[:count]), {}))
-        want = [(c.sign, canonical_row(c.row, query.node.schema)) for output in outputs for c in output[query.name]]
+        schema = script(root, name).queries[0].node.schema
         rows = [(row[0] == "+" or -1, row[1:]) if name != "lost" else (1, row) for row in read_sink(root / name)]
-        assert net([(sign, canonical_row(row, query.node.schema)) for sign, row in rows]) == net(want), name
+        assert net([(sign, canonical_row(row, schema)) for sign, row in rows]) == wanted(name, count), name
 
 
 def test_what_has_ended_goes_on(spark, tmp_path):
@@ -117,11 +130,8 @@ def test_one_file_of_parquet_is_put_together_again(spark, tmp_path):
         given.write(count)
         finish(spark, tmp_path, "looks", endings={"looks": ".parquet"})
     rows = pq.read_table(tmp_path / "looks.parquet").to_pylist()
-    own = script(tmp_path, "looks")
-    outputs = drive(local_engine(own, 2, None), LocalRun(own, tuple(batches_of("p")[:4]), {}))
-    want = net([(c.sign, canonical_row(c.row)) for output in outputs for c in output[own.queries[0].name]])
     have = net([(r.pop("_op") == "+" or -1, canonical_row(tuple(r.values()))) for r in rows])
-    assert have == want
+    assert have == wanted("looks", 4)
 
 
 def test_it_goes_on_with_another_script_and_other_buckets(spark, tmp_path):
@@ -146,7 +156,7 @@ def test_it_goes_on_and_is_followed(spark, tmp_path):
     run.stop()
     assert run.error is None
     given.write(FILES - 5)
-    finish(spark, tmp_path, *MAIN)
+    finish_at_once(spark, tmp_path, *MAIN)
     judge(tmp_path, FILES, *MAIN)
 
 
@@ -181,12 +191,12 @@ def test_whenever_it_is_killed(spark, tmp_path, monkeypatch, number, grows):
     given = Input(tmp_path)
     given.write(2)
     if moment == "going on":
-        finish(spark, tmp_path, *MAIN)
+        finish_at_once(spark, tmp_path, *MAIN)
         given.write(1)
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, deed)
         with pytest.raises(HeadraceError, match="killed"):
-            finish(spark, tmp_path, *MAIN)
+            finish_at_once(spark, tmp_path, *MAIN)
     if not committed:
         commits = tmp_path / "state" / "spark" / "commits"
         last = max(int(p.name) for p in commits.iterdir() if p.name.isdigit())
@@ -196,7 +206,7 @@ def test_whenever_it_is_killed(spark, tmp_path, monkeypatch, number, grows):
     finish(spark, tmp_path, *MAIN)
     judge(tmp_path, given.next, *MAIN)
     given.write(FILES - given.next)
-    finish(spark, tmp_path, *MAIN)
+    finish_at_once(spark, tmp_path, *MAIN)
     judge(tmp_path, FILES, *MAIN)
 
 
@@ -213,5 +223,5 @@ def test_the_batch_that_goes_on_is_killed(spark, tmp_path):
     last = max(int(p.name) for p in commits.iterdir() if p.name.isdigit())
     (commits / str(last)).unlink()
     given.write(FILES - 4)
-    finish(spark, tmp_path, *MAIN)
+    finish_at_once(spark, tmp_path, *MAIN)
     judge(tmp_path, FILES, *MAIN)
