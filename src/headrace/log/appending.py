@@ -38,7 +38,7 @@ class Appender:
                 first = end.offset
                 if body.count:
                     self._put(end, body)
-                    self._waiters.look(os.fstat(self._lock).st_mtime_ns)
+                    self._look()
             finally:
                 fcntl.flock(self._lock, fcntl.LOCK_UN)
             self._waiters.wake()
@@ -53,6 +53,11 @@ class Appender:
             if self._lock >= 0:
                 os.close(self._lock)
                 self._lock = -1
+
+    def _look(self) -> None:
+        """Who waits. The records are there: what goes wrong from here on is no failure of theirs."""
+        with suppress(OSError):
+            self._waiters.look(os.fstat(self._lock).st_mtime_ns)
 
     def _find_end(self) -> Cursor:
         """Go over what others have appended, and cut off what one left half who was killed."""

@@ -13,6 +13,7 @@ from headrace.log.topics import Topic, Topics
 from headrace.log.waking import Waiting
 
 LOOK_AGAIN_S = 0.5  # where nobody was woken: who appended may have been killed before he woke anybody
+LOOK_OFTEN_S = 0.01  # where no pipe could be made
 
 
 class Poller:
@@ -28,18 +29,20 @@ class Poller:
     def poll(self, offsets: Mapping[At, int], timeout: float, most: int) -> list[Record]:
         until = time.monotonic() + timeout
         look: Iterable[At] = offsets
+        most = max(most, 1)
         while True:
             try:
                 records = self._take(offsets, look, most)
                 left = until - time.monotonic()
                 if records or left <= 0:
                     return records
-                if self._wait_at(offsets):
+                if not self._waiting.is_at(offsets.keys()) and self._wait_at(offsets):
                     look = offsets
                     continue
             except TopicGoneError:
                 raise self._gone(offsets) from None
-            look = self._waiting.wait(min(left, LOOK_AGAIN_S)) or offsets
+            longest = LOOK_AGAIN_S if self._waiting.is_at(offsets.keys()) else LOOK_OFTEN_S
+            look = self._waiting.wait(min(left, longest)) or offsets
 
     def close(self) -> None:
         self._waiting.close()

@@ -99,7 +99,7 @@ class Folder:
             entries = list(_ENTRY.iter_unpack(data[: len(data) // _ENTRY.size * _ENTRY.size]))
             last = bisect_right(entries, (offset, 2**64))
             for first, place in reversed(entries[max(0, last - 8) : last]):
-                if first >= base and place < 2**62 and _stands(file, first, place):
+                if base <= first <= offset and place < 2**62 and _stands(file, first, place):
                     return first, place
         return base, 0
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from headrace.errors import LogError, SystemFailure, unknown
 from headrace.log.log import At, checked_name
-from headrace.log.segments import TOPIC, Folder
+from headrace.log.segments import ANEW, TOPIC, Folder
 from headrace.log.waking import Waiters
 
 FORMAT = 1
@@ -34,8 +34,12 @@ class Topic:
         """A FileNotFoundError if it is not there."""
         self.name, self._path = name, path
         self._file = os.open(f"{path}/{TOPIC}", os.O_RDONLY)
-        facts = json.loads(os.pread(self._file, 1 << 16, 0))
-        self.identity, self.partitions = str(facts["identity"]), int(facts["partitions"])
+        try:
+            facts = json.loads(os.pread(self._file, 1 << 16, 0))
+            self.identity, self.partitions = str(facts["identity"]), int(facts["partitions"])
+        except (ValueError, KeyError, TypeError):
+            self.close()
+            raise LogError("damaged: it does not say what the topic is", where=f"{path}/{TOPIC}", hint=ANEW) from None
 
     def is_there(self) -> bool:
         return self._file >= 0 and os.fstat(self._file).st_nlink > 0

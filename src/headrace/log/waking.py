@@ -13,7 +13,7 @@ import os
 import select
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from contextlib import suppress
 
 from headrace.log.log import At
@@ -77,10 +77,12 @@ class Waiting:
         self._at: dict[int, At] = {}
         self._poll = select.poll()
 
+    def is_at(self, ats: Set[At]) -> bool:
+        """Whether it is at these partitions, and no others, that one is woken."""
+        return self._pipes.keys() == ats
+
     def at(self, folders: Mapping[At, Folder]) -> bool:
         """Be woken at these partitions and no others. Whether some are new: what came before is to be looked for once more."""
-        if self._pipes.keys() == folders.keys():
-            return False
         for at in self._pipes.keys() - folders.keys():
             self.leave(at)
         return any([self._enter(folders[at]) for at in folders.keys() - self._pipes.keys()])
