@@ -1,6 +1,6 @@
 """How long is one hop over the log, between two processes, and what does it cost? And appending and reading alone.
 
-Events are due at a steady rate, and latency is from when an event was due: what waits for one that is late counts for all of them.
+Events are due at a steady rate, and latency is from when an event was due: if one is late, those behind it are late as well.
 """
 
 from __future__ import annotations
@@ -187,7 +187,9 @@ def alone_table(results: list[Result]) -> Table:
     for heading in ("times", "times/s", "median µs"):
         table.add_column(heading, justify="right")
     for r in results:
-        table.add_row(r.name, f"{r.rows:,}", f"{r.events_per_second:,.0f}", f"{r.details.get('median_us', 1e6 / r.events_per_second):,.1f}")
+        table.add_row(
+            r.name, f"{r.rows:,}", f"{r.events_per_second:,.0f}", f"{r.details.get('median_us', 1e6 / r.events_per_second):,.1f}"
+        )
     return table
 
 

@@ -9,7 +9,7 @@ import stat
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
 
@@ -123,7 +123,7 @@ def test_a_flipped_bit_is_an_error_that_names_the_file_and_never_a_shorter_log(f
             some.close()
             tried += 1
         segment.write_bytes(data)
-    assert tried > 2 * SMALL_SEGMENT
+    assert tried > 600
     assert read(files) == values
 
 
@@ -351,7 +351,7 @@ def test_a_pipe_that_is_full_keeps_nobody_from_appending(files, log, monkeypatch
     reader.poll({AT: 0}, 0.01)
     log.append(AT, [b"x"])
     pipe = os.open(folder(files) / pipes(files)[0], os.O_WRONLY | os.O_NONBLOCK)
-    with pytest.raises(BlockingIOError):
+    with suppress(BlockingIOError):
         while True:
             os.write(pipe, bytes(4096))
     os.close(pipe)

@@ -1,9 +1,10 @@
 """The log in files of this machine: nothing to install, and no process of its own.
 
-Whoever appends takes the lock of a partition, which goes with its process, writes one frame, and wakes who waits there. Records that
-are there when `sync` is called are on the disk when it returns. The folder has to be on a disk of this machine.
+Who appends takes the lock of a partition, which goes with his process, writes one frame, and wakes who waits there. Records that are
+there when `sync` is called are on the disk when it returns. The folder has to be on a disk of this machine.
 
-Any number of threads append through one of these; one at a time polls. It belongs to the process that made it, and not to its forks.
+Any number of threads append through one of these, and one at a time polls. It belongs to the process that made it, not to forks of
+that: they would share its locks.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from headrace.log.segments import Cursor, Folder, TopicGoneError, at_end
 from headrace.log.topics import Topic, Topics, sync_folder
 
 SEGMENT_BYTES = 64 << 20
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def told(method: Callable[P, R]) -> Callable[P, R]:

@@ -83,7 +83,8 @@ class Poller:
 
     def _gone(self, offsets: Mapping[At, int]) -> LogError:
         """Say which topic was deleted, and forget it: the next poll finds the one that is there then, if any."""
-        gone = [name for name in sorted({at.topic for at in offsets}) if not self._topics[name].is_there()]
+        asked = {at.topic for at in offsets}
+        gone = [name for name, topic in self._topics.items() if name in asked and not topic.is_there()]
         for name in gone:
             self._forget(name)
         names = ", ".join(map(repr, gone))

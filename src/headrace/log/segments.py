@@ -1,7 +1,7 @@
 """The folder of a partition: segments named by their first offset, and beside each a few places in it, to find others by.
 
-An index says of some offsets at which byte their frames begin. It is a hint: what it says is held against the segment, and without
-it a segment is read from its beginning. So nothing is lost where it is.
+An index says of some offsets at which byte their frames begin. It is a hint: what it says is held against the segment, which is read
+from its beginning where there is none. So nothing is lost where it is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from headrace.errors import LogError
-from headrace.log.frames import HEAD_BYTES, Rest, parse
+from headrace.log.frames import HEAD_BYTES, Rest, goes_on, parse
 from headrace.log.log import At
 
 SEGMENT, INDEX = ".log", ".index"

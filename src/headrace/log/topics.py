@@ -1,10 +1,10 @@
 """The folder of a log: topics, which are there or not, and how far groups are.
 
-    log.json                     what this folder is
-    topics/<topic>/topic.json    a topic is there while this file is
-    topics/<topic>/<partition>/  segments (`segments.py`), pipes of those who wait (`waking.py`)
-    groups/<group>.json          what was committed
-    aside/                       what is being made or removed
+log.json                     what this folder is
+topics/<topic>/topic.json    a topic is there while this file is
+topics/<topic>/<partition>/  segments (`segments.py`), pipes of those who wait (`waking.py`)
+groups/<group>.json          what was committed
+aside/                       what is being made or removed
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class Topics:
 
     def committed(self, group: str) -> dict[At, int]:
         """What was noted of topics that are still there. A note that the loss of a machine has torn is none."""
-        found = {}
+        found: dict[At, int] = {}
         for name, noted in _read(self._group(group)).items():
             with suppress(FileNotFoundError):
                 topic = Topic(f"{self._topics}/{name}", name)
