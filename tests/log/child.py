@@ -18,7 +18,7 @@ READY = b"R"
 
 
 def values_of(name: str, first: int, count: int) -> list[bytes]:
-    """Records say who appended them, which of his they are, which was the last of the same call; some of them have several pages."""
+    """Records say who appended them, which of his they are, which was the last of the same call; some have several pages."""
     random = Random(f"{name}/{first}")
     last = first + count - 1
     return [f"{name} {number} {last} ".encode().ljust(random.choice((20, 100, 9_000)), b"x") for number in range(first, last + 1)]

@@ -1,10 +1,10 @@
 """The log in files of this machine: nothing to install, and no process of its own.
 
-Who appends takes the lock of a partition, which goes with his process, writes one frame, and wakes who waits there. Records that are
-there when `sync` is called are on the disk when it returns. The folder has to be on a disk of this machine.
+Who appends takes the lock of a partition, which goes with his process, writes one frame, and wakes who waits there. Records
+that are there when `sync` is called are on the disk when it returns. The folder has to be on a disk of this machine.
 
-Any number of threads append through one of these, and one at a time polls. It belongs to the process that made it, not to forks of
-that: they would share its locks.
+Any number of threads append through one of these, and one at a time polls. It belongs to the process that made it, not to forks
+of that: they would share its locks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The folder of a partition: segments named by their first offset, and beside each a few places in it, to find others by.
 
-An index says of some offsets at which byte their frames begin. It is a hint: what it says is held against the segment, which is read
-from its beginning where there is none. So nothing is lost where it is.
+An index says of some offsets at which byte their frames begin. It is a hint: what it says is held against the segment, which is
+read from its beginning where there is none. So nothing is lost where it is.
 """
 
 from __future__ import annotations

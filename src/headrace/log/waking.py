@@ -1,8 +1,8 @@
 """How those who wait for records hear of them: a named pipe in the folder of the partition, for each who waits.
 
-Pipes are made and opened under the lock of the partition, and appenders look for them under it: one that nobody has open is that of
-a dead reader, and is removed. Whether there are new ones, the folder's time of change says. A byte that does not come, or comes in
-vain, costs time and nothing else: who waits looks again now and then.
+Pipes are made and opened under the lock of the partition, and appenders look for them under it: one that nobody has open is
+that of a dead reader, and is removed. Whether there are new ones, the folder's time of change says. A byte that does not come,
+or comes in vain, costs time and nothing else: who waits looks again now and then.
 """
 
 from __future__ import annotations
