@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -38,6 +39,12 @@ class World:
         """For properties, which try many logs in one test."""
         self.close()
         self.reset()
+
+
+@pytest.fixture(autouse=True)
+def quick_disk(monkeypatch):
+    """No test pulls the plug: what has to be synced when, the one says that stands in for a disk (`Disk`). Children do sync."""
+    monkeypatch.setattr(os, "fsync", lambda file: None)
 
 
 @pytest.fixture

@@ -11,13 +11,15 @@ if TYPE_CHECKING:
     from headrace.log.log import Log
 
 SMALL_SEGMENT = 400
+USUAL_SEGMENT = 64 * 1024
 
 
 def open_log(kind: str, address: str, *, small: bool = False) -> Log:
-    """`small`: many segments."""
+    """`small`: a segment has a few records. Others are small enough that processes begin many while they append."""
+    segment = SMALL_SEGMENT if small else USUAL_SEGMENT
     match kind:
         case "files":
-            from headrace.log.files import SEGMENT_BYTES, FileLog
+            from headrace.log.files import FileLog
 
-            return FileLog(address, segment_bytes=SMALL_SEGMENT if small else SEGMENT_BYTES)
+            return FileLog(address, segment_bytes=segment)
     raise ValueError(f"no log is called {kind!r}")

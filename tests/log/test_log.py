@@ -136,8 +136,7 @@ class History:
         self.seen["records"] += len(got)
 
 
-def test_histories_are_those_of_a_log_in_memory(world, monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda file: None)  # what survives the machine is for others to say
+def test_histories_are_those_of_a_log_in_memory(world):
     seen: Counter = Counter()
 
     @settings(max_examples=settings.default.max_examples * 3, suppress_health_check=list(HealthCheck))
@@ -265,6 +264,23 @@ def test_who_waits_at_a_topic_that_is_deleted_is_told(world):
     with pytest.raises(LogError):
         log.append(At("t", 0), [b"x"])
     assert log.topics() == {}
+
+
+def test_everybody_may_create_what_all_need(world):
+    def work() -> None:
+        log = world.open()
+        for topic in ("a", "b", "c"):
+            log.create(topic, 2)
+            log.append(At(topic, 1), [b"x"])
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    log = world.open()
+    assert log.topics() == {"a": 2, "b": 2, "c": 2}
+    assert [everything(log, At(topic, 1)) for topic in ("a", "b", "c")] == [[b"x"] * 4] * 3
 
 
 def test_one_partition_with_much_does_not_keep_the_others_waiting(world):

@@ -72,7 +72,6 @@ class Waiting:
     """The pipes of one who waits, and waiting at all of them at once."""
 
     def __init__(self) -> None:
-        self._name = f"{PIPE}{os.getpid()}-{uuid.uuid4().hex}"
         self._pipes: dict[At, tuple[int, str]] = {}
         self._at: dict[int, At] = {}
         self._poll = select.poll()
@@ -111,7 +110,7 @@ class Waiting:
 
     def _enter(self, folder: Folder) -> bool:
         """Make a pipe. Where there is no room for one, who waits is not woken, and finds what is new when he looks again."""
-        path = f"{folder.path}/{self._name}"
+        path = f"{folder.path}/{PIPE}{os.getpid()}-{uuid.uuid4().hex}"  # a name means one pipe: appenders have it open
         try:
             with folder.locked():
                 os.mkfifo(path)
