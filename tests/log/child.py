@@ -28,7 +28,7 @@ def append(kind: str, address: str, topic: str, partition: str, name: str, count
     log, at, random, done = open_log(kind, address), At(topic, int(partition)), Random(name), 0
     os.write(1, READY)
     while done < int(count):
-        some = random.choice((1, 1, 1, 5))
+        some = min(random.choice((1, 1, 1, 5)), int(count) - done)
         log.append(at, values_of(name, done, some))
         done += some
         os.write(1, done.to_bytes(8, "little"))

@@ -25,7 +25,8 @@ from headrace.log import polling
 from headrace.log.files import FileLog
 from headrace.log.frames import HEAD_BYTES
 from headrace.log.log import At
-from headrace.log.segments import INDEX_EVERY
+from headrace.log.segments import INDEX_EVERY, Folder
+from headrace.log.waking import Waiters, Waiting
 
 AT = At("t", 0)
 
@@ -436,6 +437,19 @@ def test_no_wake_up_is_missed_however_often_one_begins_to_wait(files, monkeypatc
         assert len(reader.poll({At("t", number % 2): number // 2}, 60.0)) == 1
         assert time.monotonic() - begin < 50
     appender.join()
+
+
+def test_pipes_that_come_within_a_tick_of_the_clock_are_found(files, log):
+    """The folder's time of change is the same before and after."""
+    where, waiting, now = Folder(AT, str(folder(files))), Waiting(), time.time_ns()
+    waiters = Waiters(where.path)
+    waiters.look(now)
+    assert waiting.at({AT: where})
+    waiters.look(now)
+    waiters.wake()
+    assert waiting.wait(0.0) == [AT]
+    waiters.close()
+    waiting.close()
 
 
 def test_who_is_not_woken_looks_himself(files, log, monkeypatch):

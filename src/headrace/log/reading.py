@@ -60,7 +60,7 @@ class Reader:
         try:
             while cursor.offset < offset:
                 skipped = offset - cursor.offset
-                values = cursor.read(CHUNK)
+                values = cursor.read(CHUNK, skipped + 1)
                 if not values:
                     break
         except BaseException:
