@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from headrace.log.files import FileLog
 from headrace.log.log import Log
 
 sys.path.insert(0, str(Path(__file__).parent))  # child.py and kinds.py are processes' too
@@ -59,3 +60,11 @@ def files(tmp_path) -> Iterator[World]:
 def world(request) -> World:
     """Every implementation: the fixture of its name makes a log of it."""
     return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def log(files) -> FileLog:
+    """One in files, of small segments, with a topic of one partition."""
+    log = files.open(small=True)
+    log.create("t", 1)
+    return log

@@ -139,7 +139,7 @@ class History:
 def test_histories_are_those_of_a_log_in_memory(world):
     seen: Counter = Counter()
 
-    @settings(max_examples=settings.default.max_examples * 3, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=min(3 * settings.default.max_examples, 600), suppress_health_check=list(HealthCheck))
     @given(seed=st.integers(0, 2**32))
     def hold(seed):
         world.begin_anew()

@@ -1,67 +1,25 @@
-"""What only files can suffer: torn ends, flipped bits, full disks, machines that lose power; and who wakes whom."""
+"""What only files can suffer: torn ends, flipped bits, full disks, segments and folders that somebody has changed."""
 
 from __future__ import annotations
 
 import os
 import resource
-import shutil
-import stat
+import sys
 import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
 import pytest
-from child import READY
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from kinds import SMALL_SEGMENT
-from test_log import everything, start
+from looking import AT, all_records, filled, folder, read, segments
+from test_log import everything
 
 from headrace.errors import LogError, SystemFailure
-from headrace.log import polling
 from headrace.log.files import FileLog
 from headrace.log.frames import HEAD_BYTES
-from headrace.log.log import At
-from headrace.log.segments import INDEX_EVERY, Folder
-from headrace.log.waking import Waiters, Waiting
-
-AT = At("t", 0)
-
-
-@pytest.fixture
-def log(files) -> FileLog:
-    log = files.open(small=True)
-    log.create("t", 1)
-    return log
-
-
-def folder(files) -> Path:
-    return Path(files.address) / "topics" / "t" / "0"
-
-
-def segments(files) -> list[Path]:
-    return sorted(folder(files).glob("*.log"))
-
-
-def read(files, begin: int = 0) -> list[bytes]:
-    log = files.open()
-    return [r.value for r in all_records(log, begin)]
-
-
-def all_records(log: FileLog, begin: int):
-    while records := log.poll({AT: begin}, 0.0):
-        yield from records
-        begin = records[-1].offset + 1
-
-
-def filled(log: FileLog, count: int = 30) -> list[bytes]:
-    values = [f"{number}".encode() * 20 for number in range(count)]
-    for place in range(0, count, 3):
-        log.append(AT, values[place : place + 3])
-    return values
+from headrace.log.segments import INDEX_EVERY
 
 
 @pytest.mark.parametrize("tail", ["cut", "zeros"])
@@ -178,6 +136,53 @@ def test_who_is_behind_by_segments_that_are_gone_appends_at_the_end(files, log):
     assert [r.value for r in log.poll({AT: 31}, 0.0)] == [b"y"]
 
 
+@pytest.fixture
+def switch_often() -> Iterator[None]:
+    """Threads interrupt each other at every turn."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_segments_come_and_go_while_others_read(files, log, switch_often):
+    """A record that is given is the one that was asked for; who is overtaken is told, and goes on from the beginning."""
+    over, seen = threading.Event(), 0
+    told: list[str] = []
+
+    def append() -> None:
+        mine = files.open(small=True)
+        for number in range(3_000):
+            mine.append(AT, [b"%d" % number])
+        over.set()
+
+    def trim() -> None:
+        mine = files.open(small=True)
+        while not over.is_set():
+            mine.trim(AT, mine.end(AT) - 20)
+
+    threads = [threading.Thread(target=work) for work in (append, trim)]
+    for thread in threads:
+        thread.start()
+    offset, random = 0, Random(0)
+    while not over.is_set() or log.end(AT) > offset:
+        if random.random() < 0.3:
+            offset = log.begin(AT)  # which is about to go
+        try:
+            for record in log.poll({AT: offset}, 0.01, most=random.choice((1, 10))):
+                assert (record.offset, record.value) == (offset, b"%d" % offset)
+                offset += 1
+                seen += 1
+        except LogError as error:
+            told.append(error.message)
+            offset = log.begin(AT)
+    for thread in threads:
+        thread.join()
+    assert seen > 300
+    assert len(told) > 1
+    assert [text for text in told if "is gone: the log begins at" not in text] == []
+
+
 def test_a_seal_without_a_segment_behind_it_is_where_a_killed_appender_was(files, log):
     values = filled(log)
     last = segments(files)[-1]
@@ -241,264 +246,6 @@ def test_where_the_disk_is_full_nothing_half_is_left(files):
     assert [r.value for r in reader.poll({AT: 0}, 0.0)] == [b"one"]
     assert log.append(AT, [b"two"]) == 1
     assert read(files) == [b"one", b"two"]
-
-
-class Disk:
-    """What is on the disk for sure: files and folders as they were when they were last synced."""
-
-    def __init__(self, monkeypatch) -> None:
-        self.files: dict[int, bytes] = {}
-        self.folders: dict[int, dict[str, int]] = {}
-        monkeypatch.setattr(os, "fsync", self.fsync)
-
-    def fsync(self, file: int) -> None:
-        status = os.fstat(file)
-        if stat.S_ISDIR(status.st_mode):
-            path = os.readlink(f"/proc/self/fd/{file}")
-            self.folders[status.st_ino] = {e.name: e.inode() for e in os.scandir(path) if not e.name.startswith("waiting-")}
-        else:
-            path = os.readlink(f"/proc/self/fd/{file}")
-            self.files[status.st_ino] = Path(path).read_bytes()
-
-    def lost(self, now: Path, then: Path, random: Random) -> None:
-        """What may be found after a loss of power: of what was not synced any part, noughts in the place of the rest of it."""
-        inode = now.stat().st_ino
-        if now.is_dir():
-            then.mkdir()
-            names = self.folders.get(inode, {})
-            for path in now.iterdir():
-                if path.name in names or random.random() < 0.5:
-                    self.lost(path, then / path.name, random)
-            return
-        synced, data = self.files.get(inode, b""), now.read_bytes()
-        size = random.randint(len(synced), len(data))
-        kept = random.randint(len(synced), size)
-        then.write_bytes(data[:kept] + bytes(size - kept))
-
-
-@settings(max_examples=settings.default.max_examples * 2)
-@given(seed=st.integers(0, 2**32))
-def test_what_was_synced_survives_the_machine(tmp_path_factory, seed):
-    random, root = Random(seed), tmp_path_factory.mktemp("machine")
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        disk = Disk(monkeypatch)
-        log, values, synced = FileLog(str(root / "now"), SMALL_SEGMENT), [], 0
-        log.create("t", 1)
-        for number in range(random.randint(1, 40)):
-            some = [f"{number} {n} ".encode() * random.choice((1, 20)) for n in range(random.randint(1, 3))]
-            log.append(AT, some)
-            values += some
-            if random.random() < 0.2:
-                log.sync([AT])
-                synced = len(values)
-        log.close()
-        disk.lost(root / "now", root / "then", random)
-    log = FileLog(str(root / "then"), SMALL_SEGMENT)
-    found = [r.value for r in all_records(log, 0)]
-    assert len(found) >= synced
-    assert found == values[: len(found)]
-    assert log.append(AT, [b"on"]) == len(found)
-    assert [r.value for r in all_records(log, 0)] == [*found, b"on"]
-    log.close()
-    shutil.rmtree(root)
-
-
-class KilledError(BaseException):
-    """The process ends here."""
-
-
-class Killer:
-    """Ends the process at the n-th thing that it asks of the system: before that, or when half of it is written."""
-
-    CALLS = ("write", "ftruncate", "fsync", "open", "rename", "replace", "unlink", "mkfifo", "mkdir", "rmdir")
-
-    def __init__(self, monkeypatch, at: int) -> None:
-        self.left, self.before = at, ""
-        for name in self.CALLS:
-            monkeypatch.setattr(os, name, self.wrapped(name, getattr(os, name)))
-
-    def wrapped(self, name: str, call):
-        def asked(*args, **how):
-            self.left -= 1
-            if self.left < 0:
-                self.before = name
-                if name == "write" and self.left == -1:
-                    call(args[0], args[1][: len(args[1]) // 2])
-                raise KilledError(name)
-            return call(*args, **how)
-
-        return asked
-
-
-def live(log: FileLog, done: list) -> None:
-    """Everything that a log is asked for; what is done is noted, and what is being done before that."""
-
-    def do(what: str, method, *arguments) -> None:
-        done.append((what, arguments, False))
-        method(*arguments)
-        done[-1] = (what, arguments, True)
-
-    do("create", log.create, "t", 1)
-    for number in range(9):
-        do("append", log.append, AT, [b"%d" % number * 30, b"x" * 70][: 1 + number % 2])
-        if number == 3:
-            log.poll({AT: 0}, 0.0)
-            log.poll({AT: log.end(AT)}, 0.001)
-    do("trim", log.trim, AT, 6)
-    do("commit", log.commit, "units", {AT: 5})
-    do("create", log.create, "u", 2)
-    do("delete", log.delete, "u")
-
-
-def test_a_process_may_be_killed_between_any_two_calls(files, monkeypatch):
-    """Whoever comes next finds all that was done, what was being done wholly or not at all, and can go on."""
-    stopped = set()
-    for moment in range(1_000):
-        files.begin_anew()
-        log, done = files.open(small=True), []
-        with monkeypatch.context() as own:
-            killer = Killer(own, moment)
-            with suppress(KilledError):
-                live(log, done)
-        if killer.left >= 0:
-            break
-        stopped.add(f"{done[-1][0]} {killer.before}")
-        check_lived(files.open(small=True), done)
-    assert moment > 80
-    least = {"append write", "append fsync", "append open", "create rename", "delete unlink", "trim unlink", "commit replace"}
-    assert least <= stopped
-
-
-def check_lived(log: FileLog, done: list) -> None:
-    ways = {name: [over for what, arguments, over in done if (what, arguments[0]) == ("create", name)] for name in ("t", "u")}
-    topics = log.topics()
-    assert ("t" in topics) or ways["t"] == [False]
-    values = [(arguments[1], over) for what, arguments, over in done if what == "append"]
-    log.create("t", 1)
-    begin = log.begin(AT)
-    found = [r.value for r in all_records(log, begin)]
-    sure = [value for some, over in values if over for value in some]
-    maybe = sure + [value for some, over in values if not over for value in some]
-    assert found in (sure[begin:], maybe[begin:])
-    assert begin <= 6
-    assert log.append(AT, [b"on"]) == begin + len(found)
-    assert [r.value for r in all_records(log, begin)] == [*found, b"on"]
-    commits = [over for what, _, over in done if what == "commit"]
-    assert log.committed("units") in ([{}], [{}, {AT: 5}], [{AT: 5}])[len(commits) + sum(commits)]
-    deleted = [over for what, _, over in done if what == "delete"]
-    assert ("u" in topics) in (
-        [True, False] if ways["u"] == [False] or deleted == [False] else [ways["u"] == [True] and not deleted]
-    )
-    for _ in range(2):
-        log.create("u", 2)
-        assert log.append(At("u", 1), [b"new"]) == 0
-        log.delete("u")
-    assert log.topics() == {"t": 1}
-    log.close()
-
-
-def pipes(files) -> list[str]:
-    return [p.name for p in folder(files).iterdir() if p.is_fifo()]
-
-
-def test_who_waits_is_woken_and_does_not_have_to_look(files, log, monkeypatch):
-    monkeypatch.setattr(polling, "LOOK_AGAIN_S", 60.0)
-    reader = files.open()
-    for number in range(20):
-        later = threading.Timer(0.01, log.append, (AT, [b"x"]))
-        begin = time.monotonic()
-        later.start()
-        assert len(reader.poll({AT: number}, 60.0)) == 1
-        assert time.monotonic() - begin < 20
-        later.join()
-    assert len(pipes(files)) == 1
-    reader.close()
-    assert pipes(files) == []
-
-
-def test_no_wake_up_is_missed_however_often_one_begins_to_wait(files, monkeypatch):
-    """At another partition each time, so that pipes come and go between two looks of the appender."""
-    monkeypatch.setattr(polling, "LOOK_AGAIN_S", 60.0)
-    log, reader, random, turns = files.open(), files.open(), Random(1), 300
-    log.create("t", 2)
-    waits = [threading.Event() for _ in range(turns)]
-
-    def append() -> None:
-        for number, event in enumerate(waits):
-            event.wait()
-            time.sleep(random.random() * 0.001)
-            log.append(At("t", number % 2), [b"x"])
-
-    appender = threading.Thread(target=append, daemon=True)
-    appender.start()
-    begin = time.monotonic()
-    for number, event in enumerate(waits):
-        event.set()
-        assert len(reader.poll({At("t", number % 2): number // 2}, 60.0)) == 1
-        assert time.monotonic() - begin < 50
-    appender.join()
-
-
-def test_pipes_that_come_within_a_tick_of_the_clock_are_found(files, log):
-    """The folder's time of change is the same before and after."""
-    where, waiting, now = Folder(AT, str(folder(files))), Waiting(), time.time_ns()
-    waiters = Waiters(where.path)
-    waiters.look(now)
-    assert waiting.at({AT: where})
-    waiters.look(now)
-    waiters.wake()
-    assert waiting.wait(0.0) == [AT]
-    waiters.close()
-    waiting.close()
-
-
-def test_who_is_not_woken_looks_himself(files, log, monkeypatch):
-    monkeypatch.setattr(polling, "LOOK_AGAIN_S", 0.02)
-    reader = files.open()
-    assert reader.poll({AT: 0}, 0.01) == []
-    (folder(files) / pipes(files)[0]).unlink()
-    later = threading.Timer(0.05, log.append, (AT, [b"x"]))
-    later.start()
-    assert len(reader.poll({AT: 0}, 20.0)) == 1
-    later.join()
-
-
-def test_the_pipe_of_a_dead_reader_is_removed(files, log):
-    child = start(files, "poll", "t", 1, 10)
-    assert child.stdout.read(1) == READY
-    log.append(AT, [b"before"])
-    while not pipes(files):
-        time.sleep(0.01)
-    log.append(AT, [b"alive"])
-    assert len(pipes(files)) == 1
-    child.kill()
-    child.communicate()
-    log.append(AT, [b"dead"])
-    assert pipes(files) == []
-
-
-def test_a_pipe_that_is_full_keeps_nobody_from_appending(files, log, monkeypatch):
-    reader = files.open()
-    reader.poll({AT: 0}, 0.01)
-    log.append(AT, [b"x"])
-    pipe = os.open(folder(files) / pipes(files)[0], os.O_WRONLY | os.O_NONBLOCK)
-    with suppress(BlockingIOError):
-        while True:
-            os.write(pipe, bytes(4096))
-    os.close(pipe)
-    assert log.append(AT, [b"y"]) == 1
-    assert len(reader.poll({AT: 0}, 1.0)) == 2
-    assert reader.poll({AT: 2}, 0.01) == []
-
-
-def test_an_idle_reader_costs_next_to_nothing(files):
-    log = files.open()
-    log.create("t", 10)
-    offsets = {At("t", number): 0 for number in range(10)}
-    log.poll(offsets, 0.0)
-    begin = time.thread_time()
-    assert log.poll(offsets, 0.6) == []
-    assert time.thread_time() - begin < 0.03
 
 
 def test_a_reader_goes_on_in_a_topic_that_was_made_anew_only_after_it_was_told(files, log):

@@ -55,6 +55,9 @@ class Reader:
             hint = f"go on from {begin}; what was trimmed is nowhere any more"
             raise LogError(f"offset {offset} is gone: the log begins at {begin}", where=str(self.folder.at), hint=hint)
         cursor = Cursor(self.folder, offset)
+        if cursor.base > offset:  # trimmed meanwhile
+            cursor.close()
+            return self._find(offset)
         values: list[bytes] = []
         skipped = 0
         try:

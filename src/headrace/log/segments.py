@@ -44,7 +44,7 @@ class Folder:
         return f"{self.path}/{base:020d}{INDEX}"
 
     def bases(self) -> list[int]:
-        """The first offsets of all segments, in order. There always is one."""
+        """The first offsets of all segments, in order. There always is one; what is made meanwhile may be among them or not."""
         try:
             names = os.listdir(self.path)
         except FileNotFoundError:
@@ -179,18 +179,20 @@ class Cursor:
             raise self.folder.damaged(self.base, self.place, what)
 
     def _follow(self) -> bool:
-        """Go over to the next segment, if it is there."""
-        try:
-            file = self.folder.open(self.offset, self._flags)
-        except FileNotFoundError:
+        """Go over to the next segment, if it is there. It may be made while we look, and others behind it."""
+        later = False  # whether there was one behind it when it was looked for
+        while True:
+            with suppress(FileNotFoundError):
+                self.move(self.folder.open(self.offset, self._flags))
+                return True
             bases = self.folder.bases()
             self.sealed = bases[-1] < self.offset
-            if bases[0] < self.offset < bases[-1]:
+            if self.sealed or self.offset < bases[0]:  # not made yet, or trimmed
+                return False
+            if later:
                 what = f"the segment behind it, {os.path.basename(self.folder.segment(self.offset))}, is not there"
-                raise self.folder.damaged(self.base, self.place, what) from None
-            return False
-        self.move(file)
-        return True
+                raise self.folder.damaged(self.base, self.place, what)
+            later = self.offset < bases[-1]
 
     def move(self, file: int) -> None:
         """Stand at the beginning of the segment behind this one."""
