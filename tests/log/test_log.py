@@ -117,9 +117,9 @@ class History:
         got = self.tried(lambda: self.logs[who].poll(offsets, 0.0, most))
         asked = {(who, at.topic) for at in offsets}
         stale = asked & self.stale
-        self.polled |= {(who, topic) for _, topic in asked if topic in self.memory.topics()} - self.stale
+        self.polled |= {(who, topic) for _, topic in asked if topic in self.memory.topics()}
+        self.stale -= stale
         if got is LogError and stale:  # he is told once that what he polled is gone
-            self.stale -= stale
             self.seen["told"] += wanted is not LogError
             return
         if wanted is LogError:  # but others may have had enough
