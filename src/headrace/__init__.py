@@ -13,6 +13,7 @@ from headrace.errors import (
     DataError,
     HeadraceError,
     InternalError,
+    LogError,
     NotEnded,
     QueryError,
     SetupError,
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from headrace.api import *  # noqa: F403
 
 __all__ = [
-    "DataError", "HeadraceError", "InternalError", "NotEnded", "QueryError", "SetupError", "SourceError", "SparkFailure",
-    "StateError", "SystemFailure",
+    "DataError", "HeadraceError", "InternalError", "LogError", "NotEnded", "QueryError", "SetupError", "SourceError",
+    "SparkFailure", "StateError", "SystemFailure",
 ]  # fmt: skip
 
 

@@ -52,6 +52,12 @@ class StateError(HeadraceError):
     title = "this checkpoint cannot be used"
 
 
+class LogError(HeadraceError):
+    """A log has no such topic or offset (any more), or is damaged."""
+
+    title = "the log cannot do that"
+
+
 class SystemFailure(HeadraceError):
     """The machine under a query failed it: disk, permission, port, memory, a process that was killed."""
 

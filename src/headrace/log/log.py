@@ -8,14 +8,22 @@ The contract, held against every implementation by one suite:
 - Any number of processes append to a partition at once; any number poll it, each from its own offset. A process that is killed
   at any moment leaves whole records only.
 - `poll` gives records of several partitions, of each in order and without gaps, and returns at once when there are some.
-- An offset before `begin` is gone (`trim`), and asking for it is an error that says so; one at `end` waits.
+- An offset before `begin` is gone (`trim`), and asking for it is an error that says so; one at `end` waits; one behind it is an
+  error, too: what had been read was lost before it was synced.
+- A topic that is deleted while somebody polls it is an error for him. One that is made anew under its name is another.
+- Any number of threads append through one of these; one at a time polls.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+from headrace.errors import LogError
+
+_NAME = re.compile(r"(?!\.\.?$)[A-Za-z0-9._-]{1,200}")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -24,6 +32,9 @@ class At:
 
     topic: str
     partition: int
+
+    def __str__(self) -> str:
+        return f"topic {self.topic!r}, partition {self.partition}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +84,15 @@ class Log(Protocol):
 
     def close(self) -> None:
         """Let go of files and connections."""
+
+
+def checked_name(what: str, name: str) -> str:
+    """A name that a topic or a group may have, here and on Kafka.
+
+    >>> checked_name("topic", "payments.card")
+    'payments.card'
+    """
+    if not _NAME.fullmatch(name):
+        hint = "letters of ASCII, digits, '.', '_' and '-', at most 200"
+        raise LogError(f"{name!r} is no name of a {what}", hint=hint)
+    return name
