@@ -56,6 +56,8 @@ SAID = {
         SystemFailure,
         "Killed process",
     ),
+    "JVM killed": ("[Errno 111] Connection refused", SystemFailure, "Spark's JVM is gone"),
+    "JVM killed in a call": ("Error while sending or receiving", SystemFailure, "Spark's JVM is gone"),
     "daemon killed": (
         "Lost task 0.0: java.io.IOException: Stream closed\n\tat java.base/java.lang.ProcessBuilder$NullOutputStream"
         "\n\tat org.apache.spark.api.python.PythonWorkerFactory.create(PythonWorkerFactory.scala:177)",

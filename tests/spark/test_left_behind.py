@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -36,13 +37,37 @@ def test_nothing_is_left_behind(tmp_path):
     os.rmdir(temporary)
 
 
-def start(folder: Path, temporary: str) -> subprocess.Popen[str]:
+@pytest.mark.spark
+@pytest.mark.alone
+def test_a_run_whose_jvm_is_killed_ends_and_says_so(tmp_path):
+    (tmp_path / "s.csv").write_text("id,at\n1,2026-03-02 12:00:40Z\n")
+    (tmp_path / "x.cql").write_text(SCRIPT)
+    temporary = tempfile.mkdtemp(dir="/tmp")
+    with open(tmp_path / "said", "w") as said:
+        run = start(tmp_path, temporary, said)
+        machines = [pid for pid in processes(temporary) if executable(pid).endswith("/java")]
+        assert machines
+        for java in machines:
+            os.kill(java, signal.SIGKILL)
+        assert run.wait(60) == 1
+    assert "Spark's JVM is gone" in (tmp_path / "said").read_text()
+    wait_until(lambda: not processes(temporary))
+
+
+def start(folder: Path, temporary: str, errors: IO[str] | int = subprocess.DEVNULL) -> subprocess.Popen[str]:
     """A run that follows its source, up to its first row."""
     command = [sys.executable, "-m", "headrace.cli", "run", "x.cql", "--follow"]
     environment = {**os.environ, "TMPDIR": temporary, "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}  # the JVM lives for seconds
-    process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True)
     assert process.stdout.readline() == '{"_op": "+", "id": 1, "n": 1}\n'
     return process
+
+
+def executable(pid: int) -> str:
+    try:
+        return os.readlink(f"/proc/{pid}/exe")
+    except OSError:  # it has ended
+        return ""
 
 
 def processes(temporary: str) -> list[int]:

@@ -134,6 +134,11 @@ _killed = _says(
     "a Python worker of Spark died in the midst of its work; where memory is short, the system kills the largest process",
     f"look for 'Killed process' in dmesg; give it more memory or less to do at a time, and {RESUME}",
 )
+_gone = _says(
+    SystemFailure,
+    "Spark's JVM is gone: it was killed, or has crashed; where memory is short, the system kills the largest process",
+    f"look for 'Killed process' in dmesg and for hs_err files; {RESUME}",
+)
 _memory = _says(
     SystemFailure,
     "out of memory: {}",
@@ -214,6 +219,8 @@ RULES: tuple[tuple[str, Explain], ...] = (
     (r"OutOfMemoryError: [^\n]*|GC overhead limit exceeded|\bMemoryError\b|ArrowMemoryError: [^\n]*", _memory),
     (r"Python worker exited unexpectedly|PYTHON_WORKER_EXITED|Python worker process terminated", _killed),
     (r"(?:Stream closed|EOFException)[^\0]{0,3000}?PythonWorker(?:Factory|s?\b)", _killed),  # the process that makes workers
+    (r"^\[Errno 111\] Connection refused|Answer from Java side is empty", _gone),
+    (r"^Error while (?:sending|receiving)|while trying to connect to the Java", _gone),
     (r"CONCURRENT_STREAM_LOG_UPDATE|Multiple streaming jobs detected|CONCURRENT_QUERY|already an active query", _in_use),
     (r"java\.net\.BindException|Address already in use|Cannot assign requested address", _port),
     (r"(?:File |FILE_NOT_EXIST\] [^\n]*?)(?P<path>(?:file:)?/\S+?) does not exist", _vanished),

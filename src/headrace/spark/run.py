@@ -52,6 +52,7 @@ from headrace.stages.lower import Lowered, lower
 
 LOOK_S = 1  # seconds between two looks at how many rows were rejected, and whether sources are well
 WAIT_S = 0.05  # between two looks whether all is read
+GONE = (PySparkException, Py4JError, OSError)  # what a call raises whose query, session or JVM is not there any more
 MOST_UNTOLD = 10_000  # micro-batches that are remembered for who polls
 
 
@@ -220,13 +221,12 @@ class Run:
             self._bring_to_the_end(self.query)
         except (PySparkException, Py4JError, HeadraceError, OSError) as error:
             self.error = explain_failure(error, self._places)
-            with suppress(PySparkException, Py4JError):
+            with suppress(*GONE):
                 self.query.stop()
         for spool in self._spools:
             spool.stop()
             self.error = self.error or spool.error
-        with suppress(PySparkException, Py4JError):
-            self._look()  # what the query counted is told also when its session is gone
+        self._look()  # what the query counted is told also when its session is gone
         self._lock.release()
         if not any(t.shown for t in self.targets):  # else there may be rows that nobody has asked for yet
             self._discard()
@@ -319,7 +319,7 @@ class Run:
         """End after the running batch; what was given out stays, and the checkpoint can be resumed."""
         self._stopping = True
         if self.query is not None and not self.done:
-            with suppress(Py4JError):  # a JVM that is gone has stopped
+            with suppress(*GONE):  # a JVM that is gone has stopped
                 self.query.stop()
         self._ended.wait(30)
 
@@ -375,7 +375,7 @@ class Run:
         """Count the micro-batches that are new."""
         if self.query is None or self.done:
             return
-        with self._looking:  # whoever polls looks as well
+        with self._looking, suppress(*GONE):  # whoever polls looks as well
             for progress in self.query.recentProgress:
                 batch = int(progress["batchId"])
                 observed = progress.get("observedMetrics") or {}
