@@ -19,6 +19,7 @@ def test_the_benchmarks_of_this_checkout():
         "first_result",
         "flink_windows",
         "hops",
+        "log_hop",
         "one_event",
         "patterns",
         "sliding",

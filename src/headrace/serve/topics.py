@@ -1,4 +1,4 @@
-"""Which topics the events of a script go to: one for each entity, a subset of the keys that its queries are grouped by (003, 3.2).
+"""Which topics the events of a script go to: one for each entity, some of the keys that its queries are grouped by (003, 3.2).
 
 Stages over the same streams share a topic where the smaller of their keys part the rows of both: what is grouped by card, and by
 card and merchant, are both parted by card. A stage that needs no key goes along with a topic that is there anyway.
