@@ -273,6 +273,10 @@ class Tables:
         for i, table in enumerate(self._tables):
             self._marks(i)[: table.count] = True
 
+    def touch_range(self, table: int, start: int, stop: int) -> None:
+        """The numbers from `start` to `stop` have changed."""
+        self._marks(table)[start:stop] = True
+
     def _marks(self, table: int) -> np.ndarray:
         """The flags of the numbers that have changed, as many as there is room for."""
         marks = self._changed[table]
@@ -286,10 +290,9 @@ class Tables:
         keytable.mark(self.changed_numbers(table), PAGE_BITS, pages)
         return np.flatnonzero(pages).tolist()
 
-    def changed_numbers(self, table: int, start: int = 0, stop: int = 0) -> np.ndarray:
-        """The numbers of a table that have changed since this was last asked, and those from `start` to `stop`."""
+    def changed_numbers(self, table: int) -> np.ndarray:
+        """The numbers of a table that have changed since this was last asked."""
         marks = self._marks(table)
-        marks[start:stop] = True
         numbers = np.flatnonzero(marks).astype(np.int32)
         marks[numbers] = False
         return numbers
