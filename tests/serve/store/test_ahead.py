@@ -91,8 +91,7 @@ def test_a_chunk_that_nobody_reads_yet_is_read_at_once(cache):
     reservoir.load_ahead(0)
     assert store.asked.wait(10)
     reservoir.load_ahead(CHUNK)  # waits for its turn
-    store.go.set()
-    cache._coming[("bucket", 1)].cancel()
+    threading.Timer(0.05, store.go.set).start()
     assert reservoir.between(CHUNK, CHUNK + 1)[0].ts.tolist() == [CHUNK]
     assert counted(cache) == (0, 1)
     assert "MainThread" in store.by
