@@ -1,6 +1,6 @@
 """What does a save of serving cost: the loop, the thread that writes, the disk; and how soon is a partition loaded?
 
-One event a call, as `one_event`, over 100,000 keys, saved every 2,500 events and not at all. In one process, without Spark or a log.
+One event a call, as `one_event`, over 100,000 keys, saved every 2,500 events and not at all. In one process, without Spark.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import gc
 import shutil
+import sys
 import tempfile
 import time
 
@@ -31,9 +32,10 @@ PERCENTILES = (50.0, 99.0, 99.9, 99.99, 100.0)
 
 def main(options: argparse.Namespace) -> None:
     log = command.Log()
+    sys.setswitchinterval(options.switch / 1000)
     delay = options.delay
     results = [run(log, options, delay, saves=saves) for saves in (False, True)]
-    plain, saved = (r.details for r in results)
+    saved = results[1].details
     targets = [
         Target("the loop's part of a save, median", saved["hot_ms"][0], 1, at_least=False, unit="ms"),
         Target("loading a partition", saved["load_seconds"], 0.5, at_least=False, unit="s"),
@@ -122,7 +124,11 @@ def saves_table(results: list[Result]) -> Table:
     for r in results:
         d = r.details
         values = [d["call_us"][0], d["call_us"][1], d["call_us"][2], d["call_us"][4]]
-        parts = [f"{v:,.0f}" for v in values] + [f"{v:.2f}" for v in (*d["hot_ms"], *d["writer_ms"])] + [f"{d['bytes'][0] / 1e3:,.0f}"]
+        parts = (
+            [f"{v:,.0f}" for v in values]
+            + [f"{v:.2f}" for v in (*d["hot_ms"], *d["writer_ms"])]
+            + [f"{d['bytes'][0] / 1e3:,.0f}"]
+        )
         shown.add_row(r.name, *parts)
     return shown
 
@@ -133,6 +139,9 @@ def arguments() -> argparse.ArgumentParser:
     options.add_argument("--calls", type=int, default=30_000, help="events, one a call")
     options.add_argument("--every", type=int, default=2_500, help="events between two saves")
     options.add_argument("--delay", type=int, default=0, help="seconds")
+    options.add_argument(
+        "--switch", type=float, default=5.0, help="ms after which a thread of Python that runs lets another one run"
+    )
     options.add_argument("--folder", help="where the store lies while it is measured")
     return options
 

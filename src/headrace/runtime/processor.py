@@ -42,7 +42,12 @@ class TaskProcessor:
     """The stage of a plan in one bucket. Holds its state in memory; `headrace.runtime.save` writes and reads it."""
 
     def __init__(
-        self, stage: Stage[Any], store: ChunkStore, cache: ChunkCache | None = None, owner: Hashable = 0, chunk_rows: int = CHUNK_ROWS
+        self,
+        stage: Stage[Any],
+        store: ChunkStore,
+        cache: ChunkCache | None = None,
+        owner: Hashable = 0,
+        chunk_rows: int = CHUNK_ROWS,
     ) -> None:
         self.stage, self.layout = stage, Layout.of(stage)
         self.clock, self.tables = Clocks(stage), Tables(stage, freed_tables(stage))

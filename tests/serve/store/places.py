@@ -15,7 +15,9 @@ class KilledError(BaseException):
 class MemoryPlace:
     """A folder in memory. `turn` is called before everything that is asked of it."""
 
-    def __init__(self, files: dict[str, bytes] | None = None, path: str = "memory", turn: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, files: dict[str, bytes] | None = None, path: str = "memory", turn: Callable[[], None] = lambda: None
+    ) -> None:
         self.files, self.path, self.turn = {} if files is None else files, path, turn
 
     def below(self, *names: str) -> MemoryPlace:
@@ -41,7 +43,7 @@ class MemoryPlace:
 
 
 class MortalPlace:
-    """A folder in which the n-th write or removal from now on is the last thing that its user does, done by half or not at all."""
+    """A folder in which the n-th write or removal is the last thing that its user does, done by half or not at all."""
 
     def __init__(self, place: Place, random: Random, life: list[int]) -> None:
         self.place, self.path, self.random, self.life = place, place.path, random, life

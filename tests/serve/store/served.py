@@ -1,4 +1,4 @@
-"""A script whose task processors are a partition of the store, record by record, as a unit runs them; without Spark, and no log."""
+"""A script whose task processors are a partition of the store, record by record, as a unit runs them; without Spark or a log."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def test_every_torn_commit_is_none(tmp_path):
     content = unseal(Named.of(last_commit(place).name), whole, "")
     data = seal(name, bytes(content))
     path = last_commit(place).parent / name.name
-    cuts = Random(1).sample(range(len(data)), 60) + [0, HEAD_BYTES, len(data) - 1]
+    cuts = [*Random(1).sample(range(len(data)), 60), 0, HEAD_BYTES, len(data) - 1]
     for cut in cuts:
         for torn in (data[:cut], data[:cut] + bytes(len(data) - cut)):
             path.write_bytes(torn)
@@ -265,8 +265,10 @@ def test_in_whatever_order_owners_and_heirs_act_nothing_is_lost():
         place = MemoryPlace(turn=turns.turn)
         wrong: list[BaseException] = []
 
-        def live(epoch: int, seed=seed, place=place, wrong=wrong) -> None:
+        def live(epoch: int, seed=seed, place=place, turns=turns, wrong=wrong) -> None:
             random = Random(f"{seed} {epoch}")
+            for _ in range(random.randrange(1 + 30 * (epoch - 1))):  # it is given to him some time after the others
+                turns.turn()
             try:
                 saver = Saver(place, epoch)
                 check_files(place, saver)

@@ -16,7 +16,7 @@ from headrace.serve.store.manifest import Manifest
 from headrace.serve.store.places import LocalPlace
 
 CHILD = Path(__file__).with_name("unit_child.py")
-KILLS = int(os.environ.get("HEADRACE_KILLS", "4"))
+KILLS = int(os.environ.get("HEADRACE_KILLS", "3"))
 SEED = int(os.environ.get("HEADRACE_SEED", "1"))
 
 
@@ -42,7 +42,10 @@ def test_a_unit_that_is_killed_again_and_again_answers_as_one_that_is_not(tmp_pa
     expected = answers(SEED)
     for epoch in range(1, KILLS + 1):
         left = RECORDS - offset(tmp_path / "store")
-        live([str(tmp_path / "store"), str(epoch), str(said), str(SEED)], random.randrange(1, max(2, min(left, 2 * RECORDS // KILLS))))
+        live(
+            [str(tmp_path / "store"), str(epoch), str(said), str(SEED)],
+            random.randrange(1, max(2, min(left, 2 * RECORDS // KILLS))),
+        )
         reached["went on"] += offset(tmp_path / "store") > 0
     assert live([str(tmp_path / "store"), str(KILLS + 1), str(said), str(SEED)], None) == 0
     seen: dict[int, str] = {}

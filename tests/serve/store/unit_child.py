@@ -19,7 +19,7 @@ from headrace.serve.store.store import Store
 from headrace.sql import parse_script
 from headrace.testing.local import LocalEngine
 
-RECORDS, CARDS = 160, 90
+RECORDS, CARDS = 100, 90
 SCRIPT = parse_script("""
 CREATE STREAM p (at TIMESTAMP, card STRING, x DOUBLE, word STRING) SOURCE FILE('p.csv') TIMESTAMP BY at DELAY 2 SECONDS;
 SELECT card, x, SUM(x) AS s, COUNT(*) AS n, MAX(word) AS most, COUNT(DISTINCT word) AS words

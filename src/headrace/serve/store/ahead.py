@@ -1,4 +1,4 @@
-"""Chunks that are loaded ahead in a thread of their own: the loop of a unit waits only for one that is needed and not there yet."""
+"""Chunks are loaded ahead in a thread of its own: the loop of a unit waits only for one that is needed and not there yet."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ epoch, and looks once more. From then on nobody else removes anything:
     who owns it    writes commit m,   looks for a claim,    removes what m does not need
     who opens it   reads commit n,    writes his claim,     looks again: is there one newer than n?
 
-If the claim was there when the owner looked, he removes nothing. If it was not, m was there before it, so who opens finds m when he
-looks again, and takes that. What m does not need is needed by no later commit.
+If the claim was there when the owner looked, he removes nothing. If it was not, m was there before it, so who opens finds m when
+he looks again, and takes that. What m does not need is needed by no later commit.
 """
 
 from __future__ import annotations

@@ -50,7 +50,9 @@ class Files:
         """A chunk or a page."""
         data = self._there(where.file, self.data.read(where.file.name, where.start, where.size))
         if crc32(data) != where.checksum or len(data) != where.size:
-            raise damaged(where.file, self.data.path, f"the {where.size:,} bytes from byte {where.start:,} are not what was written")
+            raise damaged(
+                where.file, self.data.path, f"the {where.size:,} bytes from byte {where.start:,} are not what was written"
+            )
         return data
 
     def _there(self, file: Named, data: bytes | None) -> bytes:
@@ -117,9 +119,7 @@ class Partition:
             Chunks(i, self._files, shared.written, shared.fresh, shared.under_way, shared.dropped) for i in range(len(stages))
         ]
         owner = (at, epoch, self._saver.number)
-        self.processors = [
-            TaskProcessor(stages[i], store, cache, (*owner, i), chunk_rows) for i, store in enumerate(stores)
-        ]
+        self.processors = [TaskProcessor(stages[i], store, cache, (*owner, i), chunk_rows) for i, store in enumerate(stores)]
         self._saving: Future[Saved] | None = None
         self._restore(manifest.heads)
 
@@ -143,9 +143,9 @@ class Partition:
     def save(self, offset: int, before: Callable[[], object] = lambda: None) -> Future[Saved] | None:
         """Have it saved that all records before this offset are taken in; None while a save of this process is under way.
 
-        The future is done when the commit is durable, and then the log may be trimmed; or it has the error, and then the partition
-        has to be opened anew. `before` is called before the commit counts, by the thread that writes: what it says of the log must be
-        durable there, and what was answered must be on its way.
+        The future is done when the commit is durable, and then the log may be trimmed; or it has the error, and then the
+        partition has to be opened anew. `before` is called before the commit counts, by the thread that writes: to make durable
+        what it says of the log, and have out what was answered.
         """
         self._settle()
         if self._writer.busy:

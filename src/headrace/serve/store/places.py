@@ -1,7 +1,7 @@
 """The few things that the store asks of a file system: list a folder, read a file, write one in one go, remove one.
 
 Nothing is renamed and nothing is written twice, so object stores do as well as disks. On a local disk what was put survives the
-machine; elsewhere it does what the store there promises. All others are reached through Arrow: the processes of units have no JVM.
+machine; elsewhere it does what is promised there. All others are reached through Arrow: the processes of units have no JVM.
 """
 
 from __future__ import annotations

@@ -109,7 +109,9 @@ class Saver:
             return Location(file, at - len(data), len(data), crc32(data))
 
         chunks = {key: place(chunk.write()) for key, chunk in taken.chunks.items()}
-        put = ((f"{i}/{name}", page) for i, increment in enumerate(taken.increments) for name, page in increment.pages.put.items())
+        put = (
+            (f"{i}/{name}", page) for i, increment in enumerate(taken.increments) for name, page in increment.pages.put.items()
+        )
         pages = {name: place(page) for name, page in put}
         content = seal(file, b"".join(parts)) if parts else b""
         if parts:
@@ -142,4 +144,3 @@ class Saver:
         for file in files:
             self.data.remove(file.name)
         return len(gone) + len(files)
-

@@ -1,7 +1,7 @@
 """Files of the store: who wrote them stands in their name and in a head, checksums say whether they are whole.
 
-A file that is cut short, or ends in the noughts that a loss of power leaves, is torn: it was being written. One that is as long as
-it should be and says something else is damaged (as in the log, decisions/0029).
+A file that is cut short, or ends in the noughts that a loss of power leaves, is torn: it was being written. One that is as long
+as it should be and says something else is damaged (as in the log, decisions/0029).
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def unseal(named: Named, data: bytes, where: str) -> memoryview | None:
         return None
     magic, found, epoch, number, length, checksum = _HEAD.unpack_from(data)
     if _SUM.unpack_from(data, _HEAD.size)[0] != crc32(data[: _HEAD.size]):
-        return _torn_or_damaged(named, data, where, "its head is not what was written")
+        refuse_damaged(named, data, where, "its head is not what was written")
+        return None
     if magic != MAGIC or (epoch, number) != (named.epoch, named.number):
         raise damaged(named, where, f"it is another file: that of commit {number} in epoch {epoch}")
     if found > FORMAT:
@@ -67,11 +68,13 @@ def unseal(named: Named, data: bytes, where: str) -> memoryview | None:
         return None
     content = memoryview(data)[HEAD_BYTES : HEAD_BYTES + length]
     if len(data) > HEAD_BYTES + length + len(END) or crc32(content) != checksum or not data.endswith(END):
-        return _torn_or_damaged(named, data, where, "its checksum is not that of what was written")
+        refuse_damaged(named, data, where, "its checksum is not that of what was written")
+        return None
     return content
 
 
-def _torn_or_damaged(named: Named, data: bytes, where: str, what: str) -> None:
+def refuse_damaged(named: Named, data: bytes, where: str, what: str) -> None:
+    """What does not end in noughts is not torn."""
     if not data.endswith(b"\0"):
         raise damaged(named, where, what)
 

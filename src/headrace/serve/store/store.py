@@ -1,6 +1,6 @@
 """The store of serving: for each partition of a topic, commits of the state of its task processors with the offset of the log.
 
-    root/<topic>/<partition>/commits/<epoch>-<number>.commit    the offset, what is small of the state, and which files have the rest
+    root/<topic>/<partition>/commits/<epoch>-<number>.commit    the offset, what is small of the state, and where the rest is
                             /data/<epoch>-<number>.keys         what one commit found changed (runtime/increments.py)
                                  /<epoch>-<number>.blobs        chunks of the reservoir that were sealed since the last one
 
