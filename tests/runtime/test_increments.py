@@ -13,6 +13,7 @@ from headrace.runtime.increments import STEPS, Lap, restore, steps_for, take
 from headrace.runtime.processor import TaskProcessor
 from headrace.sql import parse_script
 from headrace.state.codec import decode, encode
+from headrace.state.parts import numbers_of
 from headrace.testing.local import LocalEngine
 
 STREAM = """CREATE STREAM p (at TIMESTAMP, card STRING, shop INT, x DOUBLE, word STRING)
@@ -60,7 +61,7 @@ def test_a_processor_goes_on_from_its_increments(name):
         if random.random() < 0.4:
             steps = steps_for([processor])
             increment, lap = take(processor, lap, steps)
-            sizes.append(sum(map(len, increment.numbers)))
+            sizes.append(sum(len(numbers_of(piece.which)) for piece in increment.pieces))
             written.append((lap.step, encode(increment.written(), compress=True)))
             written = [(step, data) for step, data in written if step + STEPS > lap.step]
             head = encode(increment.head)

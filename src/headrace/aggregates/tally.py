@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from headrace.kernels.windows import passes
-from headrace.state.parts import KeyArrays, State, Which, grown
+from headrace.state.parts import KeyArrays, State, Which, grown, picked
 
 if TYPE_CHECKING:
     from headrace.program.aggregates import Tally
@@ -164,7 +164,7 @@ class DistinctTally(CountTally):
         self.load_pairs_at(slice(start, stop), state)
 
     def dump_pairs_at(self, which: Which) -> State:
-        return {"n": self.pair_counts[which]}
+        return {"n": picked(self.pair_counts, which)}
 
     def load_pairs_at(self, which: Which, state: State) -> None:
         self.pair_counts[which] = state["n"]

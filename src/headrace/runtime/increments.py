@@ -9,7 +9,7 @@ increments of a lap:   changed + [0, n/32)    changed + [n/32, 2n/32)    ..    c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 from headrace.errors import StateError
 from headrace.runtime.processor import TaskProcessor
 from headrace.runtime.save import dump_head, load_head, load_heads, named, of, parts_of
-from headrace.state.parts import KeyPart, State
+from headrace.state.parts import KeyPart, State, Which, numbers_of
 
 STEPS = 32  # a lap has so many, and as many increments where little changes
 Range = tuple[int, int, int]  # a table, and the numbers from .. to
@@ -47,19 +47,27 @@ class Pages:
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """Some numbers of a table, and what belongs to them."""
+
+    table: int
+    which: Which
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
 class Increment:
     """What has to be written of a task processor. Nothing in it is shared with that."""
 
     head: State
-    numbers: list[np.ndarray]  # per table: those that it has
-    keys: list[State]  # and what belongs to them
+    pieces: list[Piece]
     pages: Pages
 
     def written(self) -> State:
         """The numbers and what belongs to them, as one state."""
-        out: State = {f"numbers.{table}": numbers for table, numbers in enumerate(self.numbers)}
-        for table, state in enumerate(self.keys):
-            out |= named(f"table.{table}", state)
+        out: State = {"tables": [piece.table for piece in self.pieces]}
+        for i, piece in enumerate(self.pieces):
+            out |= named(str(i), {"numbers": numbers_of(piece.which), **piece.state})
         return out
 
 
@@ -82,50 +90,71 @@ class Lap:
             begin = upto if place else [0] * len(counts)
             upto = [max(at, -(-count * (place + 1) // STEPS)) for at, count in zip(begin, counts, strict=True)]
             gone += [(table, *ends) for table, ends in enumerate(zip(begin, upto, strict=True))]
-        return Lap(self.step + steps, tuple(upto)), gone
+        return Lap(self.step + steps, tuple(upto)), _joined(gone)
+
+
+def _joined(ranges: list[Range]) -> list[Range]:
+    """The same numbers in as few ranges as they can be."""
+    out: list[Range] = []
+    for table, start, stop in sorted(ranges):
+        if out and out[-1][0] == table and start <= out[-1][2]:
+            out[-1] = (table, out[-1][1], max(stop, out[-1][2]))
+        elif start < stop:
+            out.append((table, start, stop))
+    return out
 
 
 def steps_for(processors: Sequence[TaskProcessor]) -> int:
-    """How many steps to go, so that as much is gone through as has changed: what is read again is twice the state at most."""
+    """How many steps to go, so that half as much is gone through as has changed: what is read again is bounded by the state."""
     tables = [(p.tables.count_changed(t), p.tables[t].count) for p in processors for t in range(len(p.tables))]
     changed, count = sum(c for c, _ in tables), sum(n for _, n in tables)
-    return min(STEPS, max(1, -(-changed * STEPS // max(count, 1))))
+    return min(STEPS, max(1, -(-changed * STEPS // max(2 * count, 1))))
 
 
 def take(processor: TaskProcessor, lap: Lap, steps: int) -> tuple[Increment, Lap]:
     """What has changed since the last increment, and the next numbers in turn. Then nothing counts as changed any more."""
-    later, gone = lap.on(steps, [table.count for table in processor.tables])
-    for between in gone:
-        processor.tables.touch_range(*between)
-    numbers = [processor.tables.changed_numbers(table) for table in range(len(processor.tables))]
-    _, keyed = parts_of(processor)
-    keys = [_dump(processor, keyed, table, some) for table, some in enumerate(numbers)]
+    tables, (_, keyed) = processor.tables, parts_of(processor)
+    later, gone = lap.on(steps, [table.count for table in tables])
+    pieces = []
+    for table, start, stop in gone:
+        tables.saved(table, start, stop)
+        which = slice(start, stop)
+        pieces.append(Piece(table, which, _own(_dump(processor, keyed, table, which))))
+    for table in range(len(tables)):
+        chosen = tables.changed_numbers(table)
+        if len(chosen):
+            pieces.append(Piece(table, chosen, _dump(processor, keyed, table, chosen)))
     pages = Pages()
     processor.step.save_pages(pages)
-    return Increment(_own(dump_head(processor)), numbers, keys, pages), later
+    return Increment(_own(dump_head(processor)), pieces, pages), later
 
 
 def restore(processor: TaskProcessor, head: State, written: Sequence[State], pages: Mapping[str, bytes]) -> None:
     """Be the processor of which these increments were written, in this order; `head` is that of the last."""
     load_head(processor, head)
-    numbers = [of(state, "numbers") for state in written]
+    pieces = [piece for state in written for piece in _pieces(state)]
     for table, count in enumerate(head["counts"]):
-        dumped = [(n[str(table)], of(state, f"table.{table}.keys")) for n, state in zip(numbers, written, strict=True)]
-        processor.tables[table].load_at(count, [(n, s) for n, s in dumped if len(n)])
+        dumped = [(numbers_of(p.which), of(p.state, "keys")) for p in pieces if p.table == table]
+        processor.tables[table].load_at(count, dumped)
     keyed = load_heads(processor, head)
-    for of_tables, state in zip(numbers, written, strict=True):
+    for piece in pieces:
         for part in keyed:
-            which = of_tables[str(part.table)]
-            if len(which):
-                part.load_at(which, of(state, f"table.{part.table}.{part.name}"))
+            if part.table == piece.table:
+                part.load_at(piece.which, of(piece.state, part.name))
     processor.step.restored(processor.open.rows, Pages(pages))
 
 
-def _dump(processor: TaskProcessor, parts: Sequence[KeyPart], table: int, numbers: np.ndarray) -> State:
-    out = named("keys", processor.tables[table].dump_at(numbers))
+def _pieces(state: State) -> Iterator[Piece]:
+    for i, table in enumerate(state["tables"]):
+        own = of(state, str(i))
+        yield Piece(table, own.pop("numbers"), own)
+
+
+def _dump(processor: TaskProcessor, parts: Sequence[KeyPart], table: int, which: Which) -> State:
+    out = named("keys", processor.tables[table].dump_at(which))
     for part in parts:
         if part.table == table:
-            out |= named(part.name, part.dump_at(numbers))
+            out |= named(part.name, part.dump_at(which))
     return out
 
 

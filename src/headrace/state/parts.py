@@ -24,6 +24,11 @@ def numbers_of(which: Which) -> np.ndarray:
     return np.arange(which.start, which.stop, dtype=np.int32) if isinstance(which, slice) else which
 
 
+def picked(array: np.ndarray, which: Which) -> np.ndarray:
+    """What an array has there: from one number to another a view, else a copy."""
+    return array[which] if isinstance(which, slice) else array.take(which, axis=0)
+
+
 @dataclass(frozen=True, slots=True)
 class HeadPart:
     """Something small."""
@@ -78,7 +83,7 @@ class KeyArrays:
 
     def dump_at(self, which: Which) -> State:
         """What there is of these keys. From one to another it is a view."""
-        return {name: getattr(self, attribute)[which] for name, attribute in self.arrays.items()}
+        return {name: picked(getattr(self, attribute), which) for name, attribute in self.arrays.items()}
 
     def load_at(self, which: Which, state: State) -> None:
         """Put it in the place of what they have."""

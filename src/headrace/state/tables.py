@@ -12,11 +12,13 @@ from headrace.changes.rows import from_bytes, to_bytes
 from headrace.kernels.keys import keytable
 from headrace.plan.arrow import arrow_type
 from headrace.program.stage import TableRole
+from headrace.state.parts import numbers_of, picked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from headrace.program.stage import Stage
+    from headrace.state.parts import Which
 
     Routes = Callable[[], np.ndarray]  # of every row that is numbered, what it is routed by
 
@@ -119,9 +121,9 @@ class KeyTable:
         """These numbers are free; no row holds them."""
         self.free_count = keytable.remove(keys, self.slots, self.high, self.live, self.free, self.free_count)
 
-    def dump_at(self, numbers: np.ndarray) -> dict[str, Any]:
-        """What there is of these numbers."""
-        return {name: column[numbers] for name, column in KeyTable.dump(self).items()}
+    def dump_at(self, which: Which) -> dict[str, Any]:
+        """What there is of some numbers."""
+        return {name: picked(column, which) for name, column in KeyTable.dump(self).items()}
 
     def load_at(self, count: int, dumped: Sequence[tuple[np.ndarray, dict[str, Any]]]) -> None:
         """Be a table of so many numbers that were dumped some at a time, what came later in the place of what was before."""
@@ -200,10 +202,10 @@ class ValueTable(KeyTable):
         places = pa.array(self.place[np.where(valid, numbers, 0)] if len(numbers) else np.empty(0, np.int64), mask=~valid)
         return self.values.take(places)
 
-    def dump_at(self, numbers: np.ndarray) -> dict[str, Any]:
-        """What there is of these numbers; of those that are free, no value."""
-        values = self.lookup(numbers, self.live[numbers])
-        return {**super().dump_at(numbers), "values": pa.RecordBatch.from_arrays([values], ["v"])}
+    def dump_at(self, which: Which) -> dict[str, Any]:
+        """What there is of some numbers; of those that are free, no value."""
+        values = self.lookup(numbers_of(which), self.live[which])
+        return {**super().dump_at(which), "values": pa.RecordBatch.from_arrays([values], ["v"])}
 
     def load_at(self, count: int, dumped: Sequence[tuple[np.ndarray, dict[str, Any]]]) -> None:
         super().load_at(count, dumped)
@@ -273,9 +275,9 @@ class Tables:
         for i, table in enumerate(self._tables):
             self._marks(i)[: table.count] = True
 
-    def touch_range(self, table: int, start: int, stop: int) -> None:
-        """The numbers from `start` to `stop` have changed."""
-        self._marks(table)[start:stop] = True
+    def saved(self, table: int, start: int, stop: int) -> None:
+        """The numbers from `start` to `stop` are saved, whether they have changed or not."""
+        self._marks(table)[start:stop] = False
 
     def _marks(self, table: int) -> np.ndarray:
         """The flags of the numbers that have changed, as many as there is room for."""

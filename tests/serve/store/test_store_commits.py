@@ -14,7 +14,7 @@ from places import MemoryPlace
 from pyarrow import fs
 
 from headrace.errors import StaleError, StateError, SystemFailure
-from headrace.runtime.increments import STEPS, Increment, Lap, Pages
+from headrace.runtime.increments import STEPS, Increment, Lap, Pages, Piece
 from headrace.serve.store.commits import newest
 from headrace.serve.store.manifest import Key
 from headrace.serve.store.partition import Files
@@ -31,7 +31,7 @@ def chunk(number: int) -> Chunk:
 
 def commit(saver: Saver, offset: int, chunks: tuple[int, ...] = (), dropped: tuple[int, ...] = (), before=lambda: None) -> Saved:
     step = saver.manifest.increments[-1].step if saver.manifest.increments else 0
-    increment = Increment({"offset": offset}, [np.arange(3, dtype=np.int32)], [{"x": np.arange(3)}], Pages())
+    increment = Increment({"offset": offset}, [Piece(0, slice(0, 3), {"x": np.arange(3)})], Pages())
     put: dict[Key, Chunk] = {(0, number): chunk(number) for number in chunks}
     gone = [(0, number) for number in dropped]
     return saver.write(Taken(offset, 1, [increment], [Lap(step + 1, (3,))], put, gone, before))
@@ -41,7 +41,7 @@ def check_files(place: Place, saver: Saver) -> None:
     """All that the newest commit of an owner needs can be read."""
     files = Files(place, saver.epoch)
     for increment in saver.manifest.increments:
-        assert files.state(increment.file)["0.numbers.0"].tolist() == [0, 1, 2]
+        assert files.state(increment.file)["0.0.numbers"].tolist() == [0, 1, 2]
     for (_, number), where in saver.manifest.locations().items():
         assert Chunk.read(files.blob(where), "chunk").ts[0] == number
 
