@@ -67,9 +67,10 @@ def test_who_opens_goes_on_from_the_newest_commit(place):
 def test_a_stale_unit_is_refused_and_its_last_commit_is_only_old(place):
     first = Saver(place, 1)
     commit(first, 5)
-    second = Saver(place, 4)
+    second, there = Saver(place, 4), place.below("data").names()
     with pytest.raises(StaleError, match=r"in epoch 1, and another in epoch 4"):
         commit(first, 6)
+    assert place.below("data").names() == there, "he finds out before he writes"
     with pytest.raises(StaleError):
         commit(first, 7)
     with pytest.raises(StaleError):
