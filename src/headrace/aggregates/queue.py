@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace.aggregates.tally import NOTHING, Columns, Moves, Reading, TallyState, reserve
 from headrace.kernels.windows import queues
+from headrace.state.parts import Which, numbers_of
 
 if TYPE_CHECKING:
     from headrace.program.aggregates import Tally
@@ -104,8 +105,8 @@ class QueueTally(TallyState):
             self.head, self.tail, self.nodes, self.held, self.codes, self.links, self.free,
         )  # fmt: skip
 
-    def reset(self, keys: np.ndarray) -> None:
-        queues.clear(keys, self.head, self.tail, self.links, self.free)
+    def reset(self, keys: Which) -> None:
+        queues.clear(numbers_of(keys), self.head, self.tail, self.links, self.free)
 
     def _copy(self, keys: np.ndarray) -> tuple[np.ndarray, ...]:
         """The keys, how many candidates each has, and the candidates: number, value and code."""
@@ -119,13 +120,14 @@ class QueueTally(TallyState):
             keys, sizes, rows, held, kinds, self.head, self.tail, self.nodes, self.held, self.codes, self.links, self.free
         )
 
-    def dump(self, start: int, stop: int) -> dict[str, Any]:
-        _, sizes, rows, held, kinds = self._copy(np.arange(start, stop, dtype=np.int32))
+    def dump_at(self, which: Which) -> dict[str, Any]:
+        _, sizes, rows, held, kinds = self._copy(numbers_of(which))
         return {"sizes": sizes, "rows": rows, "held": held.reshape(-1), "kinds": kinds}
 
-    def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
+    def load_at(self, which: Which, state: dict[str, Any]) -> None:
+        self.reset(which)
         held = state["held"].reshape(-1, self.held.shape[1])
-        self._put(np.arange(start, stop, dtype=np.int32), state["sizes"], state["rows"], held, state["kinds"])
+        self._put(numbers_of(which), state["sizes"], state["rows"], held, state["kinds"])
 
 
 class ListTally(QueueTally):

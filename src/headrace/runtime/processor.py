@@ -17,7 +17,7 @@ from headrace.runtime.arrivals import Arrivals
 from headrace.runtime.clock import Clocks, Header
 from headrace.runtime.intake import all_true
 from headrace.runtime.opening import Opening
-from headrace.state.parts import Handle, Store
+from headrace.state.parts import ChunkStore, Handle
 from headrace.state.reservoir import CHUNK_ROWS, ChunkCache
 from headrace.state.rows import Layout
 from headrace.state.tables import Tables
@@ -42,7 +42,12 @@ class TaskProcessor:
     """The stage of a plan in one bucket. Holds its state in memory; `headrace.runtime.save` writes and reads it."""
 
     def __init__(
-        self, stage: Stage[Any], store: Store, cache: ChunkCache | None = None, owner: Hashable = 0, chunk_rows: int = CHUNK_ROWS
+        self,
+        stage: Stage[Any],
+        store: ChunkStore,
+        cache: ChunkCache | None = None,
+        owner: Hashable = 0,
+        chunk_rows: int = CHUNK_ROWS,
     ) -> None:
         self.stage, self.layout = stage, Layout.of(stage)
         self.clock, self.tables = Clocks(stage), Tables(stage, freed_tables(stage))
@@ -56,7 +61,7 @@ class TaskProcessor:
         self.fresh = False  # whether it was made beside others that go on, and still has to be given the rows of tables
         self.since = START_OF_TIME  # how far time was when it began with nothing; it lacks what came before
 
-    def attach(self, store: Store) -> None:
+    def attach(self, store: ChunkStore) -> None:
         """Go on with another handle to the same bytes."""
         self.store.store = store
 

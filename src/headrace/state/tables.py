@@ -12,11 +12,13 @@ from headrace.changes.rows import from_bytes, to_bytes
 from headrace.kernels.keys import keytable
 from headrace.plan.arrow import arrow_type
 from headrace.program.stage import TableRole
+from headrace.state.parts import numbers_of, picked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from headrace.program.stage import Stage
+    from headrace.state.parts import Which
 
     Routes = Callable[[], np.ndarray]  # of every row that is numbered, what it is routed by
 
@@ -119,6 +121,22 @@ class KeyTable:
         """These numbers are free; no row holds them."""
         self.free_count = keytable.remove(keys, self.slots, self.high, self.live, self.free, self.free_count)
 
+    def dump_at(self, which: Which) -> dict[str, Any]:
+        """What there is of some numbers."""
+        return {name: picked(column, which) for name, column in KeyTable.dump(self).items()}
+
+    def load_at(self, count: int, dumped: Sequence[tuple[np.ndarray, dict[str, Any]]]) -> None:
+        """Be a table of so many numbers that were dumped some at a time, what came later in the place of what was before."""
+        merged: dict[str, Any] = {}
+        for numbers, state in dumped:
+            for name in state.keys() & {"high", "low", "live", "refs", "routes"}:
+                if name not in merged:
+                    nothing = UNKNOWN if name == "routes" else 0
+                    merged[name] = np.full(count, nothing, state[name].dtype)
+                merged[name][numbers] = state[name]
+        if merged:
+            KeyTable.load(self, merged)
+
     def dump(self) -> dict[str, Any]:
         n = self.count
         out = {"high": self.high[:n], "low": self.low[:n], "live": self.live[:n].view(np.uint8), "refs": self.references[:n]}
@@ -184,6 +202,22 @@ class ValueTable(KeyTable):
         places = pa.array(self.place[np.where(valid, numbers, 0)] if len(numbers) else np.empty(0, np.int64), mask=~valid)
         return self.values.take(places)
 
+    def dump_at(self, which: Which) -> dict[str, Any]:
+        """What there is of some numbers; of those that are free, no value."""
+        values = self.lookup(numbers_of(which), self.live[which])
+        return {**super().dump_at(which), "values": pa.RecordBatch.from_arrays([values], ["v"])}
+
+    def load_at(self, count: int, dumped: Sequence[tuple[np.ndarray, dict[str, Any]]]) -> None:
+        super().load_at(count, dumped)
+        self.place, at, values = np.zeros(self.capacity, np.int64), 0, [self.values[:0]]
+        for numbers, state in dumped:
+            self.place[numbers] = at + np.arange(len(numbers))
+            at += len(numbers)
+            values.append(from_bytes(state["values"]).column(0).cast(self.values.type))
+        self.values = pa.concat_arrays(values)
+        self._ranks = None
+        self._compact()
+
     def dump(self) -> dict[str, Any]:
         """The state, as arrays; the values as an Arrow message."""
         values = to_bytes(pa.RecordBatch.from_arrays([self.values], ["v"]))
@@ -206,7 +240,7 @@ class Tables:
             ValueTable(arrow_type(stage.inputs[t.inputs[0]].type)) if t.role is TableRole.VALUE else KeyTable()
             for t in stage.tables
         ]
-        self._changed = [np.zeros(1, np.bool_) for _ in stage.tables]  # per page
+        self._changed = [np.zeros(1, np.bool_) for _ in stage.tables]  # per number
 
     def __len__(self) -> int:
         return len(self._tables)
@@ -235,20 +269,38 @@ class Tables:
 
     def touch_one(self, table: int, numbers: np.ndarray) -> None:
         """These numbers have changed, and must be saved."""
-        pages = self._changed[table]
-        if len(pages) << PAGE_BITS < self._tables[table].capacity:
-            pages = self._changed[table] = _room(pages, (self._tables[table].capacity >> PAGE_BITS) + 1)
-        keytable.mark(numbers, PAGE_BITS, pages)
+        keytable.mark(numbers, 0, self._marks(table))
 
     def touch_all(self) -> None:
         for i, table in enumerate(self._tables):
-            self.touch_one(i, np.arange(0, table.count, PAGE, dtype=np.int32))
+            self._marks(i)[: table.count] = True
+
+    def saved(self, table: int, start: int, stop: int) -> None:
+        """The numbers from `start` to `stop` are saved, whether they have changed or not."""
+        self._marks(table)[start:stop] = False
+
+    def _marks(self, table: int) -> np.ndarray:
+        """The flags of the numbers that have changed, as many as there is room for."""
+        marks = self._changed[table]
+        if len(marks) < self._tables[table].capacity:
+            marks = self._changed[table] = _room(marks, self._tables[table].capacity)
+        return marks
 
     def changed(self, table: int) -> list[int]:
         """The pages of a table that have changed since this was last asked."""
-        pages = np.flatnonzero(self._changed[table]).tolist()
-        self._changed[table][:] = False
-        return pages
+        pages = np.zeros((self._tables[table].count >> PAGE_BITS) + 1, np.bool_)
+        keytable.mark(self.changed_numbers(table), PAGE_BITS, pages)
+        return np.flatnonzero(pages).tolist()
+
+    def changed_numbers(self, table: int) -> np.ndarray:
+        """The numbers of a table that have changed since this was last asked."""
+        marks = self._marks(table)
+        numbers = np.flatnonzero(marks).astype(np.int32)
+        marks[numbers] = False
+        return numbers
+
+    def count_changed(self, table: int) -> int:
+        return int(np.count_nonzero(self._changed[table]))
 
     def release(self, columns: list[np.ndarray]) -> None:
         """These rows are gone: they hold their keys no longer. What UNIQUE BY and KEEP number has a life of its own."""

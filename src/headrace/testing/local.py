@@ -32,6 +32,7 @@ from headrace.stages.alone import part_of, stages_of
 from headrace.stages.kept import kept_of
 from headrace.stages.lower import Finish, Lowered, lower
 from headrace.stages.meaning import program_of
+from headrace.state.chunk import Chunk
 from headrace.testing.engine import Change, Outputs
 
 
@@ -53,11 +54,11 @@ class MemoryStore:
     def put_head(self, head: bytes, version: bytes) -> None:
         self.saved = (head, version)
 
-    def get(self, chunk: int) -> bytes | None:
-        return self.chunks.get(chunk)
+    def get(self, chunk: int) -> Chunk | None:
+        return Chunk.read(self.chunks[chunk], f"chunk {chunk}") if chunk in self.chunks else None
 
-    def put(self, chunk: int, data: bytes) -> None:
-        self.chunks[chunk] = data
+    def put(self, chunk: int, rows: Chunk) -> None:
+        self.chunks[chunk] = rows.write()
 
     def delete(self, chunk: int) -> None:
         del self.chunks[chunk]

@@ -189,18 +189,18 @@ class WindowsStep(Step):
         yield HeadPart("windows", self._dump, self._load)
         yield HeadPart("reservoir", self.reservoir.dump, self.reservoir.load)
         for i, (spec, tally) in enumerate(zip(program.tallies, evaluator.tallies, strict=True)):
-            yield KeyPart(f"tally{i}", spec.group, tally.dump, tally.load)
+            yield KeyPart(f"tally{i}", spec.group, tally.dump_at, tally.load_at)
             if isinstance(tally, DistinctTally):
-                yield KeyPart(f"pairs{i}", tally.pairs, tally.dump_pairs, tally.load_pairs)
+                yield KeyPart(f"pairs{i}", tally.pairs, tally.dump_pairs_at, tally.load_pairs_at)
         for i, slices in enumerate(evaluator.slices):
             yield KeyPart(f"slices{i}", slices.group, slices.dump_keys, slices.load_keys)
         for (group, partition), owner in evaluator.owners.items():
-            yield KeyPart(f"owner{partition}", group, owner.dump, owner.load)
+            yield KeyPart(f"owner{partition}", group, owner.dump_at, owner.load_at)
         for i, ring in evaluator.rings.items():
-            yield KeyPart(f"ring{i}", ring.partitions, ring.dump, ring.load)
+            yield KeyPart(f"ring{i}", ring.partitions, ring.dump_at, ring.load_at)
         for lives in self.lives:
             for table in (lives.base, lives.index, *lives.pairs):
-                yield KeyPart(f"life{lives.index}", table, partial(lives.dump, table), partial(lives.load, table))
+                yield KeyPart(f"life{lives.index}", table, partial(lives.dump_at, table), partial(lives.load_at, table))
 
     def _dump(self) -> State:
         evaluator = self.evaluator
