@@ -7,6 +7,7 @@ with the process that started it.
 from __future__ import annotations
 
 import argparse
+import base64
 import ctypes
 import fcntl
 import os
@@ -94,6 +95,9 @@ class Broker:
 
     def start(self) -> None:
         """Returns when it can be worked with."""
+        if listens(self.address):
+            hint = f"name another port than {self.port}, or end what listens there"
+            raise SystemFailure("the port is taken", where=self.address, hint=hint)
         jars = fetched()
         self._prepare()
         said = self.folder / "broker.log"
@@ -104,8 +108,7 @@ class Broker:
         while not answers(self.address):
             if self._process.poll() is not None or time.monotonic() > until:
                 self.kill()
-                hint = f"{said} says why; is something else on port {self.port}?"
-                raise SystemFailure("the broker did not start", where=self.address, hint=hint)
+                raise SystemFailure("the broker did not start", where=self.address, hint=f"{said} says why")
             time.sleep(LOOK_S)
 
     def wait(self) -> None:
@@ -179,15 +182,19 @@ def free_port() -> int:
         return int(some.getsockname()[1])
 
 
+def listens(address: str) -> bool:
+    host, port = address.rsplit(":", 1)
+    with socket.socket() as some:
+        return some.connect_ex((host, int(port))) == 0
+
+
 def answers(address: str) -> bool:
     """Whether a broker is there that takes part in its cluster."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
-    host, port = address.rsplit(":", 1)
-    with socket.socket() as some:
-        if some.connect_ex((host, int(port))):
-            return False
+    if not listens(address):
+        return False
     try:
         client = AdminClient({"bootstrap.servers": address, "log_level": 0, "reconnect.backoff.max.ms": 100})
         return bool(client.list_topics(timeout=1.0).brokers)
@@ -209,17 +216,10 @@ def _fetch(jars: Path) -> None:
 def _format(jars: Path, data: Path) -> None:
     with tempfile.TemporaryDirectory(dir=data.parent) as aside:
         (Path(aside) / "server.properties").write_text(properties(PORT, Path(aside) / "data"))
-        name = uuid.uuid4()
-        tool = ["kafka.tools.StorageTool", "format", "-t", _short(name), "-c", f"{aside}/server.properties"]
+        name = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")  # as Kafka writes them
+        tool = ["kafka.tools.StorageTool", "format", "-t", name, "-c", f"{aside}/server.properties"]
         _run([*java(jars, "256m", QUICK), *tool], "Kafka could not format its storage")
         os.replace(f"{aside}/data", data)
-
-
-def _short(name: uuid.UUID) -> str:
-    """As Kafka writes them."""
-    import base64
-
-    return base64.urlsafe_b64encode(name.bytes).decode().rstrip("=")
 
 
 def _run(line: list[str], failed: str) -> None:
