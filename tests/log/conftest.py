@@ -27,6 +27,7 @@ class World:
     address: str
     reset: Callable[[], None]
     moment: float = 0.01  # seconds in which somebody appends a few records
+    share: float = 1.0  # of the random histories of files
     _open: list[Log] = field(default_factory=list)
 
     def open(self, *, small: bool = False) -> Log:
@@ -65,7 +66,7 @@ def kafka(broker) -> Iterator[World]:
     def reset() -> None:
         world.address = f"{broker.address}/{uuid.uuid4().hex[:8]}-"
 
-    world = World("kafka", "", reset, moment=0.1)
+    world = World("kafka", "", reset, moment=0.1, share=0.25)
     reset()
     yield world
     world.close()

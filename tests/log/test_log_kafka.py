@@ -106,13 +106,18 @@ def test_who_polls_without_asking_each_time_is_told_soon_that_his_topic_is_anoth
     other.append(AT, [b"new"] * 100)
     with pytest.raises(LogError, match="deleted"):
         log.sync([AT])
-    begin, offset = time.monotonic(), 1
+    begin = time.monotonic()
     with pytest.raises(LogError, match=r"'t'.*deleted"):
-        while time.monotonic() - begin < 20:
-            offset += len(log.poll({AT: offset}, 0.05, most=1))
+        poll_until(log, begin + 20)
     assert time.monotonic() - begin < 10
     log.sync([AT])
     assert [r.value for r in log.poll({AT: 99}, 5.0)] == [b"new"]
+
+
+def poll_until(log: KafkaLog, end: float) -> None:
+    offset = 1
+    while time.monotonic() < end:
+        offset += len(log.poll({AT: offset}, 0.05, most=1))
 
 
 def test_an_append_to_a_topic_that_was_made_anew_goes_there(kafka, log):

@@ -26,6 +26,7 @@ from pathlib import Path
 from headrace.errors import HeadraceError, SetupError, SystemFailure
 
 VERSION = "4.3.1"
+SLF4J = "1.7.36"  # which that Kafka logs by: without one that writes it says nothing
 PORT = 9092
 FETCH_S = 600.0
 START_S = 120.0
@@ -38,6 +39,7 @@ POM = f"""<project>
   <version>1</version>
   <dependencies>
     <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{VERSION}</version></dependency>
+    <dependency><groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>{SLF4J}</version></dependency>
   </dependencies>
 </project>
 """
@@ -173,7 +175,7 @@ def java(jars: Path, heap: str, options: tuple[str, ...]) -> list[str]:
     program = f"{home}/bin/java" if home else shutil.which("java")
     if program is None:
         raise SetupError("there is no Java, which a broker runs on", hint="`make setup` finds or installs one")
-    return [program, f"-Xmx{heap}", *options, "-cp", f"{jars}/*"]
+    return [program, f"-Xmx{heap}", *options, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", f"{jars}/*"]
 
 
 def free_port() -> int:
@@ -273,7 +275,7 @@ def main(options: argparse.Namespace) -> int:
 def arguments() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(prog="make kafka", description="A Kafka broker on this machine, until Ctrl-C.")
     options.add_argument("--port", type=int, default=PORT, help="where it listens, on loopback (default: %(default)s)")
-    options.add_argument("--folder", default="out/kafka", help="where its topics lie, from one time to the next (default: %(default)s)")
+    options.add_argument("--folder", default="out/kafka", help="where its topics lie (default: %(default)s)")
     options.add_argument("--heap", default="512m", help="memory of its JVM (default: %(default)s)")
     return options
 

@@ -1,9 +1,9 @@
 """The log on Kafka: for several machines.
 
-What Kafka promises is what this log promises (0029). Records of an `append` have been taken over by all replicas that are in sync
-when it returns, so that `sync` has nothing to do for them: with three brokers they survive the loss of one machine, with one broker
-its process may die, and its machine loses power with what the system had not yet written. An `append` that fails may have been
-done. That a topic was deleted is told to who polls it within about a second, and by `sync` for sure: before state is kept.
+What Kafka promises is what this log promises (0029). When `append` returns, all replicas that are in sync have the records, so
+that `sync` has nothing to write: with three brokers they survive the loss of a machine, with one the death of its process, and a
+loss of power takes what the system had not written. An `append` that fails may have been done. That a topic was deleted is told
+to who polls it within about a second, and by `sync` for sure: before state is kept.
 
 Any number of threads append through one of these, and one at a time polls. It belongs to the process that made it.
 """
@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -27,7 +27,7 @@ from headrace.log.log import At, Record
 from headrace.log.words import too_many_bytes
 
 PATIENCE_S = 30.0
-FETCH_MS = 100  # who polls other partitions than before waits so long at most
+FETCH_MS = 50  # who polls other partitions than before waits so long at most
 STALE_S = 0.5
 MOST_PREFIX = 40  # characters; a name has 200 (`log.py`), and 249 on Kafka
 P = ParamSpec("P")
@@ -44,15 +44,15 @@ def told(method: Callable[Concatenate[KafkaLog, P], R]) -> Callable[Concatenate[
         except KafkaException as error:
             raise self.place.says(error.args[0], f"work there ({method.__name__})") from error
 
-    return asked
+    return cast("Callable[Concatenate[KafkaLog, P], R]", asked)
 
 
 class KafkaLog:
     """A `Log` on the brokers of a cluster: those of its topics and groups whose names begin with a prefix."""
 
     def __init__(
-        self, brokers: str, prefix: str = "", *, patience_s: float = PATIENCE_S, fetch_ms: int = FETCH_MS, stale_s: float = STALE_S,
-        settings: Mapping[str, Any] | None = None,
+        self, brokers: str, prefix: str = "", *, patience_s: float = PATIENCE_S, fetch_ms: int = FETCH_MS,
+        stale_s: float = STALE_S, settings: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         """Brokers as `host:port,host:port`. `settings` are of librdkafka, for passwords and TLS.
 

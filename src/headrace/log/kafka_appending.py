@@ -19,6 +19,7 @@ from headrace.log.kafka_place import UNKNOWN, Place
 MOST_RECORDS = 1_000_000  # of a batch
 OVERHEAD = 64  # bytes of a record in a batch beside its value, at most
 AT_ONCE = 16  # appends
+SOON_S = 0.005  # an append is over by then; to make another producer takes ten times as long
 
 
 class TopicGoneError(Exception):
@@ -31,34 +32,59 @@ class Appenders:
     def __init__(self, place: Place) -> None:
         self._place = place
         self._idle: list[Producer] = []
-        self._turn = threading.BoundedSemaphore(AT_ONCE)
+        self._made = 0
+        self._change = threading.Condition()
 
     def append(self, topic: str, partition: int, values: Sequence[bytes]) -> int:
         """The offset of the first of the records."""
-        with self._turn:
-            producer = self._idle.pop() if self._idle else self._producer()
-            try:
-                first = self._put(producer, topic, partition, values)
-            except BaseException:
-                producer.purge()  # nobody knows what it has not sent, or what became of it: the next one gets another
-                raise
-            self._idle.append(producer)
-            return first
+        producer = None
+        try:
+            producer = self._take() or self._make(topic)
+            first = self._put(producer, topic, partition, values)
+        except BaseException:
+            if producer is not None:
+                producer.purge()  # nobody knows what became of what it has not sent: whoever comes next gets another
+            self._give_back(None)
+            raise
+        self._give_back(producer)
+        return first
 
     def close(self) -> None:
-        self._idle.clear()
+        with self._change:
+            self._made -= len(self._idle)
+            self._idle.clear()
 
-    def _producer(self) -> Producer:
+    def _take(self) -> Producer | None:
+        """One that is idle; None if another one may be made."""
+        with self._change:
+            wait = 0.0 if not self._made else SOON_S if self._made < AT_ONCE else None
+            if self._change.wait_for(lambda: self._idle, wait):
+                return self._idle.pop()
+            self._made += 1
+            return None
+
+    def _give_back(self, producer: Producer | None) -> None:
+        with self._change:
+            if producer is None:
+                self._made -= 1
+            else:
+                self._idle.append(producer)
+            self._change.notify()
+
+    def _make(self, topic: str) -> Producer:
         patience_ms = int(self._place.patience_s * 1_000)
-        return Producer(self._place.client(
+        producer = Producer(self._place.client(
             enable_idempotence=True, acks="all", compression_type="none", allow_auto_create_topics=False,
             linger_ms=patience_ms // 2, delivery_timeout_ms=patience_ms, topic_metadata_propagation_max_ms=0,
             batch_num_messages=MOST_RECORDS, queue_buffering_max_messages=2 * MOST_RECORDS,
             batch_size=2 * MOST_BYTES, message_max_bytes=2 * MOST_BYTES,
+            reconnect_backoff_ms=100,  # with less, a producer often asks for its id before it is connected: half a second
         ))  # fmt: skip
+        producer.list_topics(topic, self._place.patience_s)  # has it reach a broker now, and not half a second later
+        return producer
 
     def _put(self, producer: Producer, topic: str, partition: int, values: Sequence[bytes]) -> int:
-        told: list[tuple[KafkaError | None, int]] = []
+        told: list[tuple[KafkaError | None, int | None]] = []
 
         def hear(error: KafkaError | None, message: Message) -> None:
             told.append((error, message.offset()))
@@ -73,8 +99,9 @@ class Appenders:
         if refused is not None or len(told) < len(values):
             raise self._refused(refused or KafkaError(KafkaError._MSG_TIMED_OUT), topic, partition)
         first, last = told[0][1], told[-1][1]
-        if first < 0 or last - first != len(values) - 1:
-            raise InternalError(f"{len(values)} records of an append lie between {first} and {last}", where=f"{topic}, {partition}")
+        if first is None or first < 0 or last != first + len(values) - 1:
+            where = f"{topic}, partition {partition}"
+            raise InternalError(f"an append of {len(values)} records lies from {first} to {last}", where=where)
         return first
 
     def _refused(self, error: KafkaError, topic: str, partition: int) -> Exception:

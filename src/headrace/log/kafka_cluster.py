@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
 from headrace.log.kafka_place import PASSING, UNKNOWN, Place
 from headrace.log.log import At, checked_name
@@ -24,6 +24,7 @@ KEPT = {
     "cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1", "segment.bytes": str(SEGMENT_BYTES),
     "max.message.bytes": str(MOST_BYTES + (1 << 20)), "unclean.leader.election.enable": "false",
 }  # fmt: skip
+SIDES = {"begin": OffsetSpec.earliest(), "end": OffsetSpec.latest()}  # type: ignore[no-untyped-call]
 K = TypeVar("K")
 Answers = dict[K, Any]
 
@@ -112,9 +113,11 @@ class Cluster:
         what = "ask where partitions begin and end"
 
         def ask(left: float) -> dict[tuple[str, At], Future[Any]]:
-            sides = (("begin", OffsetSpec.earliest()), ("end", OffsetSpec.latest()))
-            asked = [(side, self._admin.list_offsets(dict.fromkeys(theirs.values(), spec), request_timeout=left)) for side, spec in sides]
-            return {(side, at): futures[part] for side, futures in asked for at, part in theirs.items()}
+            found: dict[tuple[str, At], Future[Any]] = {}
+            for side, spec in SIDES.items():
+                futures = self._admin.list_offsets(dict.fromkeys(theirs.values(), spec), request_timeout=left)
+                found |= {(side, at): futures[part] for at, part in theirs.items()}
+            return found
 
         answers: Answers[tuple[str, At]] = {}
         while not answers or any(isinstance(a, KafkaError) and a.code() in UNKNOWN for a in answers.values()):

@@ -124,7 +124,7 @@ class Poller:
                 self._ahead[at].append(Record(at, offset, value))
 
     def _refused(self, error: KafkaError) -> None:
-        """Whether it is the end of a topic, or of an offset, is found out by looking; clients go on by themselves with the rest."""
+        """Whether a topic or an offset is gone is found out by looking; with everything else a client goes on by itself."""
         if error.code() not in SILENT:
             self._doubtful = True
 
