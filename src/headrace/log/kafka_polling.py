@@ -77,9 +77,11 @@ class Poller:
             return
         self._doubtful = True
         opened = {at.topic: topic for at in offsets if (topic := self._topics.get(at.topic)) is not None}
-        for at in moved:
-            if at.topic not in opened or not 0 <= at.partition < opened[at.topic].partitions:
-                opened.setdefault(at.topic, self._cluster.open(at))
+        new = [at for at in moved if at.topic not in opened or not 0 <= at.partition < opened[at.topic].partitions]
+        if new:  # those that were polled before come first: that they are gone is said before that others are not there
+            self._compare(self._cluster.find_all(opened), time.monotonic())
+        for at in new:
+            opened.setdefault(at.topic, self._cluster.open(at))
         self._topics = opened
         self._next = {at: offsets[at] if at in moved else self._next[at] for at in offsets}
         self._ahead = {at: deque() if at in moved else self._ahead[at] for at in offsets}
