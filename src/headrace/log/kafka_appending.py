@@ -19,6 +19,8 @@ from headrace.log.kafka_place import UNKNOWN, Place
 MOST_RECORDS = 1_000_000  # of a batch
 OVERHEAD = 64  # bytes of a record in a batch beside its value, at most
 AT_ONCE = 16  # appends
+# With the last of them a producer ends what it still had for a partition that went with its topic.
+GONE = UNKNOWN | {KafkaError._DESTROY}
 SOON_S = 0.005  # an append is over by then; to make another producer takes ten times as long
 
 
@@ -105,6 +107,6 @@ class Appenders:
         return first
 
     def _refused(self, error: KafkaError, topic: str, partition: int) -> Exception:
-        if error.code() in UNKNOWN:
+        if error.code() in GONE:
             return TopicGoneError()
         return self._place.says(error, f"append to topic {topic!r}, partition {partition} (whether it did is not known)")
