@@ -119,10 +119,7 @@ class KafkaLog:
 
     @told
     def sync(self, ats: Iterable[At]) -> None:
-        ats = list(ats)
-        for at in ats:
-            self._cluster.open(at)
-        self._poller.confirm({at.topic for at in ats})
+        self._poller.confirm(self._cluster.open_all(ats))
 
     @told
     def commit(self, group: str, offsets: Mapping[At, int]) -> None:

@@ -100,12 +100,18 @@ class Cluster:
 
     def open(self, at: At) -> Topic:
         """The topic of a partition that is there."""
-        topic = self.find(checked_name("topic", at.topic))
-        if topic is None:
-            raise no_topic(at.topic, self.topics(), str(self.place))
-        if not 0 <= at.partition < topic.partitions:
-            raise no_partition(at, topic.partitions, str(self.place))
-        return topic
+        return self.open_all([at])[at.topic]
+
+    def open_all(self, ats: Iterable[At]) -> dict[str, Topic]:
+        ats = list(ats)
+        found = self.find_all({checked_name("topic", at.topic) for at in ats})
+        opened = {name: topic for name, topic in found.items() if topic is not None}
+        for at in ats:
+            if at.topic not in opened:
+                raise no_topic(at.topic, self.topics(), str(self.place))
+            if not 0 <= at.partition < opened[at.topic].partitions:
+                raise no_partition(at, opened[at.topic].partitions, str(self.place))
+        return opened
 
     def ends(self, ats: Iterable[At], wait: float | None = None) -> dict[At, Ends]:
         """Of partitions that are there."""
@@ -121,8 +127,7 @@ class Cluster:
 
         answers: Answers[tuple[str, At]] = {}
         while not answers or any(isinstance(a, KafkaError) and a.code() in UNKNOWN for a in answers.values()):
-            for _, at in answers:  # one broker may hear of a topic later than another; or it was deleted
-                self.open(at)
+            self.open_all(at for _, at in answers)  # one broker may hear of a topic later than another; or it was deleted
             answers = self.ask(what, ask, wait)
         self._refuse(answers, what)
         return {at: Ends(answers["begin", at].offset, answers["end", at].offset) for at in theirs}
@@ -139,8 +144,9 @@ class Cluster:
     def commit(self, group: str, offsets: Mapping[At, int]) -> None:
         """The identity of the topic goes along: what was noted of another one of its name is nothing."""
         theirs = self.place.theirs(checked_name("group", group))
+        topics = self.open_all(offsets)
         parts = [
-            TopicPartition(self.place.theirs(at.topic), at.partition, offset, metadata=self.open(at).identity)
+            TopicPartition(self.place.theirs(at.topic), at.partition, offset, metadata=topics[at.topic].identity)
             for at, offset in offsets.items()
         ]
         if not parts:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any
 
@@ -59,10 +59,10 @@ class Poller:
             self._watch(offsets)
         return records
 
-    def confirm(self, names: Iterable[str]) -> None:
-        """What was given of these topics is of those that are there."""
-        opened = {name: topic for name in names if (topic := self._topics.get(name)) is not None}
-        if gone := others(opened, self._cluster.find_all(opened)):
+    def confirm(self, found: Mapping[str, Topic]) -> None:
+        """What was given of these topics is of those that have been found now."""
+        opened = {name: topic for name in found if (topic := self._topics.get(name)) is not None}
+        if gone := others(opened, found):
             raise deleted(gone, str(self._cluster.place))
 
     def close(self) -> None:
