@@ -142,8 +142,10 @@ def test_one_event(quick_alone):
     assert [r["rows"] for r in found["results"]] == [200, 200]
 
 
-def test_log_hop(quick_alone):
-    found = quick_alone("log_hop")
+@pytest.mark.parametrize("kind", ["files", pytest.param("kafka", marks=pytest.mark.kafka)])
+def test_log_hop(quick_alone, request, kind):
+    brokers = ["--brokers", request.getfixturevalue("broker").address] if kind == "kafka" else []
+    found = quick_alone("log_hop", "--log", kind, *brokers)
     hop, *alone = found["results"]
     assert hop["rows"] == 180  # 0.4 s of 500 events/s, without the first tenth
     assert [r["rows"] for r in alone] == [500, 2_000, 20]
