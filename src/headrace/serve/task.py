@@ -1,0 +1,136 @@
+"""The task processor of a topic and a partition (003, 3.3): the records of its log, one by one, and what each of them changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from headrace.changes.changes import Changes
+from headrace.changes.keys import SOURCE_BITS, Keys
+from headrace.exchange.cells import batch_of, join_arrivals
+from headrace.plan.arrow import arrow_type
+from headrace.plan.expr import all_of
+from headrace.runtime.arrivals import Arrivals
+from headrace.runtime.clock import Header, Segment
+from headrace.runtime.processor import TaskProcessor
+from headrace.scalars.one import compile_row
+from headrace.serve.deployment import Deployment
+from headrace.serve.records import NO_EVENT, Beat, Event, Reply, Said, Stamp, encode, read_topic
+from headrace.serve.values import array_of_values, rows_of_values, wire
+from headrace.stages.lower import Finish
+
+Row = Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is left to do with the rows of a query: which are shown, and as what."""
+
+    query: int
+    shows: Callable[[Row], tuple[Any, ...]]
+    holds: Callable[[Row], tuple[Any, ...]] | None
+
+    @staticmethod
+    def of(query: int, finish: Finish) -> Shown:
+        predicate = all_of(finish.predicates)
+        holds = None if predicate is None else compile_row([predicate], finish.columns)
+        return Shown(query, compile_row([e for _, e in finish.items], finish.columns), holds)
+
+    def said(self, sign: int, key: list[int], row: Row) -> Said | None:
+        if self.holds is not None and self.holds(row)[0] is not True:
+            return None
+        return Said(self.query, sign, key, list(self.shows(row)))
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a task is: where in its log, and which of the events of every front it has taken."""
+
+    offset: int = 0  # of the next record
+    places: dict[int, int] = field(default_factory=dict)  # by front, the place of the last event
+
+
+class Task:
+    """One at a time for each partition in the whole deployment. It gives the same for the same records, whoever runs it."""
+
+    def __init__(
+        self, deployment: Deployment, topic: int, partition: int, processors: Mapping[int, TaskProcessor],
+        progress: Progress | None = None, epoch: int = 0,
+    ) -> None:  # fmt: skip
+        """`processors`: by the number of their stage."""
+        self.deployment, self.topic, self.partition, self.epoch = deployment, topic, partition, epoch
+        self.processors, self.progress = processors, progress or Progress()
+        streams = range(len(deployment.streams))
+        self._readers = [deployment.readers(topic, s) for s in streams]
+        stages = {r.stage for readers in self._readers for r in readers}
+        self._types = {s: [arrow_type(i.type) for i in deployment.stage(s).inputs] for s in stages}
+        self._unpack = {s: wire([i.type for i in deployment.stage(s).inputs])[1] for s in stages}
+        self._shown = {f.query.name: Shown.of(i, f) for i, f in enumerate(deployment.finishes())}
+
+    def take(self, data: bytes) -> tuple[int, bytes] | None:
+        """The next record of the log. Gives the front that waits for an answer, and the answer; nothing for a beat."""
+        record, offset, progress = read_topic(data), self.progress.offset, self.progress
+        progress.offset += 1
+        if record.place < progress.places.get(record.front, 0):
+            return None  # whoever took the name of the front has sent it again
+        is_event = isinstance(record, Event)
+        progress.places[record.front] = record.place + is_event
+        changed = self._changes(record) if isinstance(record, Event) else self._beat(record)
+        said = [one for query, changes in changed for one in self._said(query, changes)]
+        if not is_event and not said:
+            return None
+        place = record.place if is_event else NO_EVENT
+        return record.front, encode(Reply(self.topic, self.partition, offset, self.epoch, place, said))
+
+    def _changes(self, event: Event) -> list[tuple[str, Changes]]:
+        """What every stage gives for an event."""
+        own: dict[int, tuple[list[Segment], list[Arrivals]]] = {}
+        for reader, inputs in zip(self._readers[event.stream], event.inputs, strict=True):
+            segments, parts = own.setdefault(reader.stage, ([], []))
+            if inputs is not None:
+                parts.append(self._arrivals(reader.stage, reader.source, event, inputs, len(segments)))
+            segments.append(_segment(event.front, event.place, event.stamp, reader.source, rows=1))
+        found: list[tuple[str, Changes]] = []
+        for stage, (segments, parts) in own.items():
+            header = Header(event.now, tuple(segments))
+            found += self.processors[stage].process(header, join_arrivals(parts)).changes
+        return found
+
+    def _arrivals(self, stage: int, source: int, event: Event, inputs: Row, segment: int) -> Arrivals:
+        values = self._unpack[stage](inputs)
+        arrays = [array_of_values(kind, [v]) for kind, v in zip(self._types[stage], values, strict=True)]
+        rank = self.deployment.stage(stage).sources[source].rank
+        keys = Keys(*(np.array([part], np.int64) for part in (event.ts, (rank << SOURCE_BITS) + event.front, event.place)))
+        return Arrivals(keys, np.full(1, segment, np.int32), np.array([event.behind]), batch_of(arrays, 1))
+
+    def _beat(self, beat: Beat) -> list[tuple[str, Changes]]:
+        """Time has passed, with no event."""
+        names, found = [s.name for s in self.deployment.streams], list[tuple[str, Changes]]()
+        for stage, processor in self.processors.items():
+            stamps = [beat.stamps[names.index(source.name)] for source in self.deployment.stage(stage).sources]
+            segments = tuple(_segment(beat.front, beat.place, stamp, i, rows=1) for i, stamp in enumerate(stamps))
+            found += processor.process(Header(beat.now, segments), None).changes
+        return found
+
+    def _said(self, query: str, changes: Changes) -> list[Said]:
+        shown, keys = self._shown[query], np.column_stack(changes.keys.columns)
+        out = []
+        for sign, key, row in zip(changes.sign.tolist(), keys.tolist(), rows_of_values(changes.rows), strict=True):
+            said = shown.said(sign, _without_fill(key), row)
+            if said is not None:
+                out.append(said)
+        return out
+
+
+def _segment(front: int, place: int, stamp: Stamp, source: int, rows: int) -> Segment:
+    return Segment(front, (front, place), stamp.highest, rows, source, stamp.promised)
+
+
+def _without_fill(key: list[int]) -> list[int]:
+    """Words of derived rows are filled up with noughts."""
+    while len(key) > 3 and key[-1] == 0:
+        key.pop()
+    return key
