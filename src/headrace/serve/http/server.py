@@ -32,6 +32,7 @@ BACKLOG = 1024
 HANDSHAKE_S = 10.0
 SPARE_FILES = 512  # beside those of connections
 LOOK_S = 0.02
+SHUTDOWN_S = 0.5  # for replies that are being sent
 
 Say = Callable[[str], None]
 
@@ -141,7 +142,8 @@ class HttpServer:
             listener.close()
             await self._drain(limiter)
             beating.cancel()
-            await connections.shutdown(timeout=LOOK_S)
+            connections.pre_shutdown()
+            await connections.shutdown(timeout=SHUTDOWN_S)
             posting.close()
             collecting.stop()
 
