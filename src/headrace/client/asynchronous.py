@@ -71,7 +71,7 @@ class AsyncClient:
         reply = read_reply(text)
         match reply:
             case Rejected():
-                raise ServingError(str(reply), status, reply, "the event does not count")
+                raise ServingError(reply.reason, status, reply, "the event does not count")
             case Unanswered():
                 raise ServingError(reply.message, status, reply, "the event counts; post it again with the same id")
         return reply

@@ -53,14 +53,7 @@ class Promised:
 class Rejected:
     """The event does not fit its stream, and does not count."""
 
-    message: str
-    column: str | None = None
-    expected: str | None = None
-    found: str | None = None
-
-    def __str__(self) -> str:
-        parts = (("column", self.column), ("expected", self.expected), ("found", self.found))
-        return ", ".join([self.message, *(f"{name} {value}" for name, value in parts if value is not None)])
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +93,7 @@ def read_reply(text: bytes | str) -> Reply:
         case {"promised": promised}:
             return Promised(found["place"], promised)
         case {"rejected": why}:
-            return Rejected(why["message"], why.get("column"), why.get("expected"), why.get("found"))
+            return Rejected(why["reason"])
         case {"accepted": True}:
             return Unanswered(found["place"], found["error"])
     raise ServingError("the reply is none of a front end of Headrace", hint="look at the address")

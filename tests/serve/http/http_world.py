@@ -158,18 +158,20 @@ def texts_of(deployment: Deployment) -> Texts:
 
 
 def reads(stream: Stream):
-    def read(found: dict[str, Any], now: int) -> Event | Promise | Rejection:
-        values = []
+    def read(text: bytes, now: int) -> Event | Promise | Rejection:
+        found, values = json.loads(text), []
+        if not isinstance(found, dict):
+            return Rejection("it is not a JSON object")
         for field in stream.schema.fields:
             value = found.get(field.name)
-            if value is not None and not isinstance(value, KINDS[field.type]):
-                return Rejection(f"{field.name} does not fit", field.name, field.type, json.dumps(value))
+            if value is not None and (not isinstance(value, KINDS[field.type]) or isinstance(value, bool)):
+                return Rejection(f"column {field.name!r} is {field.type}, and here is {json.dumps(value)}")
             values.append(micros(value) if field.type == "TIMESTAMP" and value is not None else value)
         by_name = dict(zip(stream.schema.names, values, strict=True))
         if stream.punctuation is not None and by_name[stream.punctuation.sql] is not None:
-            return Promise(by_name[stream.punctuation.sql], values)
+            return Promise(by_name[stream.punctuation.sql])
         ts = by_name[stream.timestamp.sql]
-        return Rejection("at is missing", "at", "TIMESTAMP", "null") if ts is None else Event(ts, values)
+        return Rejection("the timestamp at is NULL") if ts is None else Event(ts, values)
 
     return read
 

@@ -12,7 +12,6 @@ from headrace.serve.http.options import Options
 from headrace.serve.http.replies import Refused, refusal
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
-Connection = web.RequestHandler[web.BaseRequest] if hasattr(web.RequestHandler, "__class_getitem__") else web.RequestHandler
 LINGER_S = 1.0  # for who is refused and still sends
 
 

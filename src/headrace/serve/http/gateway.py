@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from headrace.errors import DataError, unknown
 from headrace.plan.time import format_duration
@@ -47,6 +46,7 @@ class Gateway:
         self._texts, self._posting, self._collecting = texts, posting, collecting
         self._answer_s, self._failed, self.broken = answer_s, failed, False
         self._highest = -1
+        self._nothing = [[None] * len(s.schema.fields) for s in front.deployment.streams]
         self._streams = {s.name: i for i, s in enumerate(front.deployment.streams)}
 
     def stream(self, name: str) -> int:
@@ -55,18 +55,18 @@ class Gateway:
             raise Refused(404, unknown("stream", name, self._streams))
         return number
 
-    async def one(self, token: Token, stream: int, found: Any, id: str | None) -> Reply:
+    async def one(self, token: Token, stream: int, event: bytes, id: str | None) -> Reply:
         """The reply to an event."""
         with self.limiter.events(token, 1):
-            came = await self._post(stream, found, checked_id(id))
+            came = await self._post(stream, event, checked_id(id))
             return came if isinstance(came, Reply) else await self._whole(came)
 
-    async def several(self, token: Token, stream: int, found: Sequence[Any], id: str | None) -> list[Reply]:
+    async def several(self, token: Token, stream: int, events: Sequence[bytes], id: str | None) -> list[Reply]:
         """A reply for each event, in order. An event's own id is that of all, with its number."""
-        ids = [None if id is None else checked_id(f"{id}.{n}") for n in range(len(found))]
-        with self.limiter.events(token, len(found)):
+        ids = [None if id is None else checked_id(f"{id}.{n}") for n in range(len(events))]
+        with self.limiter.events(token, len(events)):
             came = []
-            for number, (one, own) in enumerate(zip(found, ids, strict=True), start=1):
+            for number, (one, own) in enumerate(zip(events, ids, strict=True), start=1):
                 came.append(await self._post(stream, one, own))
                 if number % BREATH == 0:
                     await asyncio.sleep(0)
@@ -74,17 +74,15 @@ class Gateway:
 
     # ---- posting --------------------------------------------------------------------------------------------------
 
-    async def _post(self, stream: int, found: Any, id: str | None) -> Reply | Pending:
+    async def _post(self, stream: int, event: bytes, id: str | None) -> Reply | Pending:
         if self.broken:
             raise _broken()
         began = time.monotonic()
-        read = self._read(stream, found)
+        read = self._texts.reads[stream](event, self.front.now())
         if isinstance(read, Rejection):
             return self._rejected(stream, read)
-        upto = read.upto if isinstance(read, Promise) else None
-        ts = read.ts if isinstance(read, Event) else None
         try:
-            taken = await self._posting.post(Post(stream, ts, read.values, id, upto))
+            taken = await self._posting.post(self._row(stream, read, id))
         except DataError as error:
             return self._rejected(stream, Rejection(error.message))
         except Exception as error:
@@ -92,13 +90,10 @@ class Gateway:
             raise _broken() from error
         return self._taken(stream, read, taken, began)
 
-    def _read(self, stream: int, found: Any) -> Event | Promise | Rejection:
-        if not isinstance(found, dict):
-            return Rejection(f"an event is a JSON object, and this is {_kind(found)}")
-        try:
-            return self._texts.reads[stream](found, self.front.now())
-        except RecursionError:
-            return Rejection("the event is nested too deeply")
+    def _row(self, stream: int, read: Event | Promise, id: str | None) -> Post:
+        if isinstance(read, Event):
+            return Post(stream, read.ts, read.values, id)
+        return Post(stream, None, self._nothing[stream], id, read.upto)
 
     def _taken(self, stream: int, read: Event | Promise, taken: Taken, began: float) -> Reply | Pending:
         new, self._highest = taken.place > self._highest, max(self._highest, taken.place)
@@ -121,8 +116,7 @@ class Gateway:
 
     def _rejected(self, stream: int, why: Rejection) -> Reply:
         self.metrics.count("rejected", stream)
-        parts = {"message": why.message, "column": why.column, "expected": why.expected, "found": why.found}
-        return Reply(422, as_json({"rejected": {k: v for k, v in parts.items() if v is not None}}))
+        return Reply(422, as_json({"rejected": {"reason": why.reason}}))
 
     def _break(self, error: Exception) -> None:
         """It is not known how far the event came: only whoever takes the name anew, and reads the journal, can tell."""
@@ -178,8 +172,3 @@ def checked_id(id: str | None) -> str | None:
 def _broken() -> Refused:
     message = "this front end cannot go on; it is not known whether the event was accepted"
     return Refused(503, message, hint="post it again, with the same id", retry_after=1)
-
-
-def _kind(found: Any) -> str:
-    names = {list: "an array", str: "a text", bool: "a truth value", int: "a number", float: "a number", type(None): "null"}
-    return names.get(type(found), "something else")

@@ -88,8 +88,7 @@ _LATENESS = _object({"time": TEXT, "complete_before": TEXT, "by_seconds": {"type
 LATE = _object({"place": TEXT, "late": _LATENESS})
 PROMISED = _object({"place": TEXT, "promised": TEXT})
 UNANSWERED = _object({"place": TEXT, "accepted": {"const": True}, "error": TEXT, "hint": TEXT})
-REJECTED = _object({"rejected": {"type": "object", "required": ["message"],
-                                 "properties": {"message": TEXT, "column": TEXT, "expected": TEXT, "found": TEXT}}})  # fmt: skip
+REJECTED = _object({"rejected": _object({"reason": TEXT})})
 
 
 def row_of(schema: Schema) -> dict[str, Any]:

@@ -97,7 +97,9 @@ class Site:
 
     async def _events(self, request: web.BaseRequest, token: Token) -> web.StreamResponse:
         stream = self._gateway.stream(_stream_of(request.path) or "")
-        id = request.headers.get("Idempotency-Key") or request.query.get("id")
+        id = request.headers.get("Idempotency-Key")
+        if id is None and request.query_string:
+            id = request.query.get("id")
         kind = request.content_type
         if kind != JSON and kind not in LINES_TOO:
             raise Refused(415, f"events are sent as {JSON} or {LINES}", hint="curl --json '{..}', or set Content-Type")
@@ -108,7 +110,7 @@ class Site:
             if kind != JSON:
                 replies = await self._gateway.several(token, stream, texts.lines(body), id)
                 return response(Reply(200, b"".join(r.body + b"\n" for r in replies)), LINES)
-            found = texts.document(body)
+            found = texts.events(body)
             if isinstance(found, list):
                 replies = await self._gateway.several(token, stream, found, id)
                 return response(Reply(200, b"[" + b",\n".join(r.body for r in replies) + b"]\n"))

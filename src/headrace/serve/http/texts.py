@@ -1,8 +1,11 @@
-"""Text to events, and rows to text: what a front end needs of JSON."""
+"""Text to events, and rows to text: what a front end needs of JSON.
+
+An event stays the text that it came as until it is read by what its stream declares: only that knows which digits matter.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,56 +24,67 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """Punctuation."""
+    """Punctuation: nothing up to this time comes any more."""
 
     upto: int
-    values: Sequence[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """What came does not fit its stream. `column`, `expected` and `found` where it is about one."""
+    """What came does not fit its stream."""
 
-    message: str
-    column: str | None = None
-    expected: str | None = None
-    found: str | None = None
+    reason: str
 
 
-Reads = Callable[[Mapping[str, Any], int], Event | Promise | Rejection]
+Reads = Callable[[bytes, int], Event | Promise | Rejection]
 Writes = Callable[[Sequence[Any]], bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Of a deployment: how the events of every stream are read (from an object, and the time by the clock), and the rows of every
-    query written.
+    """Of a deployment: how the events of every stream are read (of their JSON, and when they came), and the rows of every query
+    written.
     """
 
     reads: tuple[Reads, ...]
     writes: tuple[Writes, ...]
 
 
-_decoder = msgspec.json.Decoder()
+_whole = msgspec.json.Decoder(msgspec.Raw).decode  # looks at all of it, and makes nothing of it
+_parts = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_value = msgspec.json.Decoder().decode
 
 
-def document(body: bytes) -> Any:
-    """One JSON text."""
-    try:
-        return _decoder.decode(body)
-    except RecursionError:
-        raise Refused(400, "the JSON is nested too deeply") from None
-    except ValueError as error:
-        raise Refused(400, f"this is no JSON: {error}") from None
+def events(body: bytes) -> bytes | list[bytes]:
+    """An event, or an array of them."""
+    _checked(_whole, body)
+    return [bytes(part) for part in _checked(_parts, body)] if body.lstrip()[:1] == b"[" else body
 
 
-def lines(body: bytes) -> list[Any]:
-    """One JSON text a line; empty lines are none."""
+def lines(body: bytes) -> list[bytes]:
+    """An event a line; empty lines are none."""
     found = []
     for number, line in enumerate(body.split(b"\n"), start=1):
         if line.strip():
             try:
-                found.append(document(line))
+                _checked(_whole, line)
             except Refused as refused:
                 raise Refused(400, f"line {number}: {refused.message}", hint="nothing of this request was taken") from None
+            found.append(line)
     return found
+
+
+def message(text: bytes) -> dict[str, Any]:
+    """An object, of which the field `event` stays as it is."""
+    found = _checked(_fields, text)
+    return {name: bytes(raw) if name == "event" else _checked(_value, bytes(raw)) for name, raw in found.items()}
+
+
+def _checked(decode: Callable[[bytes], Any], body: bytes) -> Any:
+    try:
+        return decode(body)
+    except RecursionError:
+        raise Refused(400, "the JSON is nested too deeply") from None
+    except ValueError as error:
+        raise Refused(400, f"this is not the JSON that is expected here: {error}") from None

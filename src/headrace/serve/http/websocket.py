@@ -51,11 +51,11 @@ class Conversation:
 
     def _take(self, text: bytes) -> None:
         """A message. What is refused is so for this message only."""
-        found: Any = None
+        found: dict[str, Any] = {}
         try:
-            found = texts.document(text)
+            found = texts.message(text)
             match found:
-                case {"post": str(stream), "id": str(id), "event": event}:
+                case {"post": str(stream), "id": str(id), "event": bytes(event)}:
                     self._need(POST)
                     self._post(self._gateway.stream(stream), event, id)
                 case {"subscribe": [*names]}:
@@ -69,20 +69,20 @@ class Conversation:
                     hint = '{"post": stream, "event": {..}, "id": ".."}, or {"subscribe": [queries]}'
                     raise Refused(400, "this message says nothing that is understood here", hint=hint)
         except Refused as refused:
-            self._reply(found.get("id") if isinstance(found, dict) else None, refused.reply)
+            self._reply(found.get("id"), refused.reply)
 
     def _need(self, scope: str) -> None:
         if not self._token.may(scope):
             raise Refused(403, f"this token lacks the scope {scope!r}")
 
-    def _post(self, stream: int, event: Any, id: str) -> None:
+    def _post(self, stream: int, event: bytes, id: str) -> None:
         """Tasks begin in the order in which they are made: so events keep theirs."""
         checked_id(id)
         task = asyncio.create_task(self._answer(stream, event, id))
         self._posts.add(task)
         task.add_done_callback(self._posts.discard)
 
-    async def _answer(self, stream: int, event: Any, id: str) -> None:
+    async def _answer(self, stream: int, event: bytes, id: str) -> None:
         try:
             reply = await self._gateway.one(self._token, stream, event, id)
         except Refused as refused:
