@@ -101,16 +101,17 @@ class AsyncClient:
     async def _send(self, stream: str, body: bytes, kind: str, id: str, until: float) -> tuple[int, bytes]:
         """One request, as often as it takes. The last thing that went wrong is raised when there is no time left."""
         pause, url = FIRST_PAUSE_S, f"{self.url}/streams/{quote(stream, safe='')}/events"
+        last: tuple[int, bytes] | None = None
         headers = {**self._headers, "Content-Type": kind, "Idempotency-Key": id}
         while True:
-            wait, error, last = pause * random.uniform(0.5, 1.0), None, None
+            wait, error = pause * random.uniform(0.5, 1.0), None
             try:
                 status, text, after = await self._once(url, body, headers, until)
                 if status in REPLIES:
                     return status, text
                 if status not in AGAIN:
                     raise failure(status, text)
-                wait, last = max(wait, after), (status, text)
+                wait, last = max(wait, after), (status, text) if last is None or not _accepted(last) else last
             except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, TimeoutError) as found:
                 error = found
             if time.monotonic() + wait >= until:
@@ -180,12 +181,16 @@ def _seconds(text: str | None) -> float:
         return 0.0
 
 
+def _accepted(last: tuple[int, bytes]) -> bool:
+    """Whether a front end has said that an event counts, and is only not answered yet."""
+    return last[0] == 504 and b'"accepted"' in last[1]
+
+
 def _given_up(last: tuple[int, bytes] | None, error: Exception | None) -> tuple[int, bytes]:
     """There is no time left: an event that was accepted has a reply all the same."""
     if last is not None:
-        status, text = last
-        if status == 504 and b'"accepted"' in text:
+        if _accepted(last):
             return last
-        raise failure(status, text)
+        raise failure(*last)
     hint = "it is not known whether it counts: post it again with the same id"
     raise ServingError(f"no answer in time: {error or 'timeout'}", hint=hint) from error

@@ -75,9 +75,7 @@ class ServingError(HeadraceError):
 
     title = "the front end did not answer"
 
-    def __init__(
-        self, message: str, status: int | None = None, reply: Reply | None = None, hint: str | None = None
-    ) -> None:
+    def __init__(self, message: str, status: int | None = None, reply: Reply | None = None, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.status, self.reply = status, reply
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from served_world import MemoryKeeper
+
 from headrace.log.files import FileLog
 from headrace.log.log import At
 from headrace.plan.stream import Stream
@@ -25,10 +27,9 @@ from headrace.serve.http.tokens import add_token
 from headrace.serve.unit import Assign, Stop, Unit
 from headrace.serve.values import wire
 from headrace.sql import parse_script
-from served_world import MemoryKeeper
 
 SCRIPT = """CREATE STREAM payments (id BIGINT, card STRING, merchant STRING, amount DOUBLE, at TIMESTAMP)
-  TIMESTAMP BY at DELAY 10 SECONDS;
+  SOURCE FILE('payments.csv') TIMESTAMP BY at DELAY 10 SECONDS;
 SELECT id, card, SUM(amount) AS total, COUNT(*) AS n FROM payments [RANGE 5 MINUTES] GROUP BY card INTO card_profile;
 SELECT id, merchant, AVG(amount) AS mean FROM payments [RANGE 5 MINUTES] GROUP BY merchant INTO shop;
 EVENT SEQ(payments a, payments b) WHERE a.card = b.card AND b.amount > 10 * a.amount WITHIN 1 MINUTE

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from random import Random
 
+from http_world import SCRIPT, texts_of
+
 from headrace.changes.keys import SOURCE_BITS
 from headrace.serve.deployment import deploy
 from headrace.serve.http.answers import SIGN, Answers
 from headrace.serve.records import Said
 from headrace.sql import parse_script
-from http_world import SCRIPT, texts_of
 
 FRONT = 3
 DEPLOYMENT = deploy(parse_script(SCRIPT))

@@ -9,12 +9,12 @@ import socket
 
 import aiohttp
 import pytest
+from http_world import PAYMENTS, payment
 
 from headrace.serve.http.limits import Limiter
 from headrace.serve.http.options import Limits
 from headrace.serve.http.replies import Refused
 from headrace.serve.http.tokens import Token
-from http_world import PAYMENTS, payment
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,9 @@ def test_other_refusals_have_their_words(world):
     assert w.post(b"{}", headers={"Content-Encoding": "gzip"})[0] == 415
     assert w.post(b"a=b", headers={"Content-Type": "application/x-www-form-urlencoded"})[0] == 415
     assert w.post(payment(1), headers={"Idempotency-Key": "x" * 201})[0] == 400
-    assert w.post(payment(1), path="/streams/none/events")[1]["error"].startswith("stream 'none' does not exist; there are: payments")
+    assert w.post(payment(1), path="/streams/none/events")[1]["error"].startswith(
+        "stream 'none' does not exist; there are: payments"
+    )
     assert w.ask("GET", "/ws")[0] == 426
 
 

@@ -6,7 +6,6 @@ import json
 import time
 
 import pytest
-
 from http_world import PAYMENTS, clock, payment
 
 
@@ -76,7 +75,7 @@ def test_an_event_that_does_not_fit_is_told_why(world):
 def test_punctuation_is_confirmed(world):
     w = world(
         script="""CREATE STREAM payments (id BIGINT, card STRING, at TIMESTAMP, done TIMESTAMP)
-        TIMESTAMP BY at PUNCTUATED BY done;
+        SOURCE FILE('payments.csv') TIMESTAMP BY at PUNCTUATED BY done;
         SELECT id, COUNT(*) AS n FROM payments [RANGE 1 MINUTE] GROUP BY card INTO counts;"""
     )
     assert w.post({"id": 1, "card": "a", "at": clock(5)})[1]["answers"] == {"counts": {"id": 1, "n": 1}}

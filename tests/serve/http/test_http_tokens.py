@@ -26,7 +26,11 @@ def test_a_token_is_nowhere_but_with_its_owner(tmp_path):
 def test_what_cannot_be_is_refused(tmp_path):
     file = tmp_path / "tokens.json"
     add_token(file, "till", ["post"])
-    for name, scopes, words in (("till", ["read"], "already"), ("b", ["red"], "Did you mean 'read'"), ("c", [], "without a scope")):
+    for name, scopes, words in (
+        ("till", ["read"], "already"),
+        ("b", ["red"], "Did you mean 'read'"),
+        ("c", [], "without a scope"),
+    ):
         with pytest.raises(QueryError, match=words):
             add_token(file, name, scopes)
     with pytest.raises(QueryError, match="'none' does not exist"):
@@ -42,7 +46,9 @@ def test_tokens_that_are_made_at_once_are_all_there(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["tokens.json"]
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"tokens": [{}]}', '{"tokens": [{"name": "a", "sha256": "xy", "scopes": [], "made": ""}]}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"tokens": [{}]}', '{"tokens": [{"name": "a", "sha256": "xy", "scopes": [], "made": ""}]}']
+)
 def test_a_damaged_file_lets_nobody_in(tmp_path, text):
     file, said, now = tmp_path / "tokens.json", [], [0.0]
     token = add_token(file, "till", ["post"])

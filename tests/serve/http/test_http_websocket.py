@@ -8,10 +8,10 @@ import time
 
 import aiohttp
 import pytest
+from http_world import payment
 
 from headrace.serve.http.options import Limits
 from headrace.serve.http.tokens import remove_token
-from http_world import payment
 
 
 class Talk:
@@ -66,7 +66,8 @@ def test_what_is_refused_is_so_for_its_message_only(world):
     async def do(t):
         return [
             await t.ask(post="none", id="a", event={}), await t.ask(post="payments", id="b", event={"id": "x"}),
-            await t.ask(post="payments", id="", event=payment(1)), await t.ask(hello="there"), await t.ask(post="payments", event={}),
+            await t.ask(post="payments", id="", event=payment(1)), await t.ask(hello="there"),
+            await t.ask(post="payments", event={}),
             await t.ask(subscribe=["none"]), await t.ask(**post(1)),
         ]  # fmt: skip
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from headrace.serve.front import Answer, Front
 from headrace.serve.records import Reply
 
-POLL_S = 0.5
+POLL_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 LINGER_S = 1.0  # for who is refused and still sends
 
 
-class Understood(web.RequestHandler):  # type: ignore[type-arg]
+class Understood(web.RequestHandler):
     """A connection that tells nobody what went wrong inside, nor who answers."""
 
     def handle_error(
@@ -26,7 +26,7 @@ class Understood(web.RequestHandler):  # type: ignore[type-arg]
         return found
 
 
-class Connections(web.Server):  # type: ignore[type-arg]
+class Connections(web.Server):
     """All that are open."""
 
     def __init__(self, handler: Handler, options: Options) -> None:

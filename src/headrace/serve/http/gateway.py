@@ -45,7 +45,7 @@ class Gateway:
         self.answers = Answers(front.deployment, front.number, texts.writes)
         self._texts, self._posting, self._collecting = texts, posting, collecting
         self._answer_s, self._failed, self.broken = answer_s, failed, False
-        self._highest = -1
+        self._highest, self._waiting = -1, set[asyncio.Future[Answer | None]]()
         self._nothing = [[None] * len(s.schema.fields) for s in front.deployment.streams]
         self._streams = {s.name: i for i, s in enumerate(front.deployment.streams)}
 
@@ -100,7 +100,9 @@ class Gateway:
         if new:
             self._count(stream, read, taken, began)
         if taken.answer is not None:
-            return Pending(stream, taken.place, self._collecting.wait(taken.answer), began + self._answer_s)
+            answer = self._collecting.wait(taken.answer)
+            self._waiting.add(answer)
+            return Pending(stream, taken.place, answer, began + self._answer_s)
         place = self.answers.place(taken.place)
         if isinstance(read, Promise):
             return Reply(200, b'{"place": %s, "promised": "%s"}' % (place, time_text(read.upto).encode()))
@@ -135,14 +137,20 @@ class Gateway:
             answer = await pending.answer
         finally:
             timer.cancel()
+            self._waiting.discard(pending.answer)
             self.metrics.replied(pending.stream, pending.place, whole=answer is not None)
         if answer is not None:
             return Reply(200, self.answers.answered(pending.stream, pending.place, answer.said))
         self.metrics.count("unanswered", pending.stream)
         return self._unanswered(pending.place)
 
+    def give_up(self) -> None:
+        """All who wait are told that they wait in vain."""
+        for answer in tuple(self._waiting):
+            _give_up(answer)
+
     def _unanswered(self, place: int) -> Reply:
-        message = f"the event was accepted, and has not been answered within {self._answer_s:g} seconds"
+        message = "the event was accepted, and has not been answered yet"
         hint = "it counts; post it again with the same id to ask for its answer"
         body = b'{"place": %s, "accepted": true, "error": %s, "hint": %s}'
         return Reply(504, body % (self.answers.place(place), as_json(message), as_json(hint)))

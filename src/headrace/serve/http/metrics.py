@@ -94,7 +94,9 @@ class Metrics:
         yield _head("headrace_requests_total", "counter", "Requests, by the status of their answers.")
         yield (f'headrace_requests_total{{status="{s}"}} {n}' for s, n in sorted(self._statuses.items()))
         yield from self._histograms("headrace_reply_seconds", "stream", self._streams, self._replies, "From post to reply.")
-        yield from self._histograms("headrace_answer_seconds", "topic", self._topics, self._answers, "From post to a topic's answer.")
+        yield from self._histograms(
+            "headrace_answer_seconds", "topic", self._topics, self._answers, "From post to a topic's answer."
+        )
         for name, help, value in self._gauges:
             yield _head(name, "gauge", help)
             yield (f"{name} {value()}",)

@@ -27,8 +27,14 @@ STATUSES = {
 
 
 def openapi(deployment: Deployment, limits: Limits) -> dict[str, Any]:
-    paths: dict[str, Any] = {f"/streams/{s.name}/events": {"post": _post(deployment, n, limits)} for n, s in enumerate(deployment.streams)}
-    for path, text in (("/health", "Whether it lives."), ("/ready", "Whether all units are there."), ("/metrics", "For Prometheus.")):
+    paths: dict[str, Any] = {
+        f"/streams/{s.name}/events": {"post": _post(deployment, n, limits)} for n, s in enumerate(deployment.streams)
+    }
+    for path, text in (
+        ("/health", "Whether it lives."),
+        ("/ready", "Whether all units are there."),
+        ("/metrics", "For Prometheus."),
+    ):
         paths[path] = {"get": {"summary": text, "responses": {"200": {"description": "Yes."}}}}
     return {
         "openapi": "3.1.0",
@@ -69,7 +75,9 @@ def _failed(text: str, schema: dict[str, Any]) -> dict[str, Any]:
 def _answered(deployment: Deployment, stream: int) -> dict[str, Any]:
     queries = [f.query for f in deployment.finishes()]
     rows = {q.name: row_of(q.node.schema) for q in queries}
-    shapes = {q.name: {"type": "array", "items": rows[q.name]} if makes_several(q.node) else _or_null(rows[q.name]) for q in queries}
+    shapes = {
+        q.name: {"type": "array", "items": rows[q.name]} if makes_several(q.node) else _or_null(rows[q.name]) for q in queries
+    }
     change = {"query": TEXT, "op": {"enum": ["+", "-"]}, "place": TEXT, "time": TEXT, "row": {"type": "object"}}
     return _object({"place": TEXT, "answers": {"type": "object", "properties": shapes},
                     "earlier": {"type": "array", "items": _object(change)}})  # fmt: skip

@@ -8,7 +8,9 @@ from html import escape
 from headrace.plan.schema import Schema
 from headrace.serve.deployment import Deployment
 
-_STYLE = "body{font:16px/1.5 system-ui;max-width:50em;margin:3em auto;padding:0 1em}pre{background:#f4f4f4;padding:1em;overflow:auto}"
+_STYLE = (
+    "body{font:16px/1.5 system-ui;max-width:50em;margin:3em auto;padding:0 1em}pre{background:#f4f4f4;padding:1em;overflow:auto}"
+)
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 LINKS = {
     "/docs": "how to post events, and what comes back",

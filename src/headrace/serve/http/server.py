@@ -142,6 +142,7 @@ class HttpServer:
             listener.close()
             await self._drain(limiter)
             beating.cancel()
+            gateway.give_up()
             connections.pre_shutdown()
             await connections.shutdown(timeout=SHUTDOWN_S)
             posting.close()
@@ -150,8 +151,10 @@ class HttpServer:
     async def _listen(self, connections: Connections) -> asyncio.Server:
         loop, options = asyncio.get_running_loop(), self.options
         context = None if options.cert is None else _tls(options)
-        more = {} if context is None else {"ssl_handshake_timeout": HANDSHAKE_S}
-        return await loop.create_server(connections, sock=_bound(options), ssl=context, backlog=BACKLOG, **more)
+        handshake = None if context is None else HANDSHAKE_S
+        return await loop.create_server(
+            connections, sock=_bound(options), ssl=context, ssl_handshake_timeout=handshake, backlog=BACKLOG
+        )
 
     async def _beat(self, posting: Posting) -> None:
         while True:

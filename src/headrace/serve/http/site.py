@@ -193,4 +193,4 @@ def _name_of(url: str) -> str | None:
 def told(error: BaseException) -> str:
     """What went wrong and where, for the log of whoever runs this: in one line, whatever a sender has put into it."""
     places = (f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__))
-    return f"{type(error).__name__}: {ascii(str(error))} at {' < '.join(reversed(list(places)))}"
+    return f"{type(error).__name__}: {str(error)!a} at {' < '.join(reversed(list(places)))}"

@@ -42,9 +42,7 @@ Writes = Callable[[Sequence[Any]], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Of a deployment: how the events of every stream are read (of their JSON, and when they came), and the rows of every query
-    written.
-    """
+    """How events are read (of their JSON, and when they came), by stream; and how rows are written, by query."""
 
     reads: tuple[Reads, ...]
     writes: tuple[Writes, ...]
@@ -58,7 +56,7 @@ _value = msgspec.json.Decoder().decode
 
 def events(body: bytes) -> bytes | list[bytes]:
     """An event, or an array of them."""
-    _checked(_whole, body)
+    _checked(_sound, body)
     return [bytes(part) for part in _checked(_parts, body)] if body.lstrip()[:1] == b"[" else body
 
 
@@ -68,7 +66,7 @@ def lines(body: bytes) -> list[bytes]:
     for number, line in enumerate(body.split(b"\n"), start=1):
         if line.strip():
             try:
-                _checked(_whole, line)
+                _checked(_sound, line)
             except Refused as refused:
                 raise Refused(400, f"line {number}: {refused.message}", hint="nothing of this request was taken") from None
             found.append(line)
@@ -79,6 +77,12 @@ def message(text: bytes) -> dict[str, Any]:
     """An object, of which the field `event` stays as it is."""
     found = _checked(_fields, text)
     return {name: bytes(raw) if name == "event" else _checked(_value, bytes(raw)) for name, raw in found.items()}
+
+
+def _sound(body: bytes) -> None:
+    """All of it is JSON; texts in it are looked at by nobody but this, until they are read."""
+    body.decode()
+    _whole(body)
 
 
 def _checked(decode: Callable[[bytes], Any], body: bytes) -> Any:

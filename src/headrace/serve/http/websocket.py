@@ -1,7 +1,7 @@
 """A conversation over a WebSocket: events are posted and answered in any order, and queries listened to.
 
-    {"post": stream, "event": {..}, "id": "..."}      ->  {"id": "...", "status": 200, "reply": {..}}
-    {"subscribe": [queries]}, {"unsubscribe": [..]}   ->  {"subscribed": [queries]}, and from then on {"change": {..}}
+{"post": stream, "event": {..}, "id": "..."}      ->  {"id": "...", "status": 200, "reply": {..}}
+{"subscribe": [queries]}, {"unsubscribe": [..]}   ->  {"subscribed": [queries]}, and from then on {"change": {..}}
 """
 
 from __future__ import annotations
