@@ -89,8 +89,14 @@ class AsyncClient:
 
     async def _some(self, stream: str, lines: Sequence[bytes], id: str, until: float) -> list[bytes]:
         """Again, until all are answered: each finds its first answer."""
+        replies: list[bytes] = []
         while True:
-            _, text = await self._send(stream, b"\n".join(lines) + b"\n", LINES, id, until)
+            try:
+                _, text = await self._send(stream, b"\n".join(lines) + b"\n", LINES, id, until)
+            except ServingError:
+                if replies:
+                    return replies  # they were accepted, which is more than is known of this try
+                raise
             replies = text.splitlines()
             if len(replies) != len(lines):
                 raise ServingError(f"{len(lines)} events were sent, and {len(replies)} replies came", hint="look at the address")
@@ -193,4 +199,4 @@ def _given_up(last: tuple[int, bytes] | None, error: Exception | None) -> tuple[
             return last
         raise failure(*last)
     hint = "it is not known whether it counts: post it again with the same id"
-    raise ServingError(f"no answer in time: {error or 'timeout'}", hint=hint) from error
+    raise ServingError(f"no answer in time: {str(error) or 'timeout'}", hint=hint) from error
