@@ -14,7 +14,7 @@ from headrace.log.files import FileLog
 from headrace.oracle.admission import Arrival, Batch, Punctuation, read_times
 from headrace.oracle.rows import batch_of_rows, canonical_row, normal_rows, rows_of_batch
 from headrace.plan.nodes import Rejected
-from headrace.plan.query import Script
+from headrace.plan.query import Emit, Query, Script
 from headrace.plan.stream import FileSource, Stream
 from headrace.serve.deployment import deploy
 from headrace.serve.front import Taken
@@ -29,7 +29,7 @@ from seeds import FIRST, examples
 from served_world import Served
 
 STREAM = """CREATE STREAM payments (id BIGINT, card STRING, merchant STRING, amount DOUBLE, at TIMESTAMP)
-  TIMESTAMP BY at DELAY {};"""
+  SOURCE FILE('payments.csv') TIMESTAMP BY at DELAY {};"""
 
 
 def test_a_payment_is_answered_for_its_card_and_its_merchant(tmp_path):
@@ -68,7 +68,6 @@ def test_whatever_is_served_says_what_the_engine_says(tmp_path):
     while reached.runs < examples(40, 20):
         served_as_engine(seed, tmp_path / str(seed), reached)
         seed += 1
-    assert reached.refused <= reached.runs, "most of the scripts should be such that they can be served"
     for what in ("said", "corrected", "late", "units", "fronts", "loads"):
         assert getattr(reached, what) >= reached.runs // 4, f"{what} seldom reached: {reached}"
 
@@ -79,8 +78,9 @@ def any_case(seed: int) -> Case:
     @st.composite
     def cases(draw: st.DrawFn) -> Case:
         stream = replace(draw(streams()), idle=None, end_after=None, source=FileSource("payments.csv"))
-        queries = draw(scripts(stream, 3)).queries
-        script = Script(tuple(q for q in queries if not isinstance(split_top(q.node)[1], Rejected)), (stream,))
+        queries = [q for q in draw(scripts(stream, 3)).queries if not isinstance(split_top(q.node)[1], Rejected)]
+        early = draw(st.booleans())
+        script = Script(tuple(replace(q, emit=Emit.CHANGES) if early else q for q in queries), (stream,))
         return Case(script, tuple(draw(arrivals(stream, 24))))
 
     return sampled(cases(), seed)
@@ -88,11 +88,12 @@ def any_case(seed: int) -> Case:
 
 def served_as_engine(seed: int, folder: Path, reached: Reached) -> None:
     case, rng = any_case(seed), Random(seed)
-    try:
-        deployment = deploy(case.script, partitions=rng.choice((1, 2, 5)))
-    except QueryError:
-        reached.refused += 1
+    queries = tuple(filter(lambda q: can_be_served(q, case.script), case.script.queries))
+    reached.refused += len(case.script.queries) - len(queries)
+    if not queries:
         return
+    case = replace(case, script=replace(case.script, queries=queries))
+    deployment = deploy(case.script, partitions=rng.choice((1, 2, 5)))
     served = Served(deployment, FileLog(folder), units=rng.choice((1, 2)))
     engine = LocalEngine(case.script, buckets=deployment.partitions)
     want, posted, stream = Counter[object](), list[Taken](), deployment.streams[0]
@@ -106,15 +107,24 @@ def served_as_engine(seed: int, folder: Path, reached: Reached) -> None:
             want.update(changes_of(engine.push(Batch(served.time, {stream.name: [arrival]})), case.script))
             posted.append(taken)
             disturb(served, rng, reached)
+    served.fronts[0].beat()
     served.work()
     got = Counter(change_of(said, case.script) for reply in first_replies(served) for said in reply.said)
     assert got == want, f"seed {seed}"
-    assert all(t.answer is None or t.answer.done() for t in posted)
+    assert served.fronts[0].unanswered() == 0
     reached.runs += 1
     reached.said += bool(want)
     reached.corrected += any(sign < 0 for _, sign, _, _ in want)
     reached.late += any(t.late for t in posted)
     reached.loads += served.keeper.loads > 0
+
+
+def can_be_served(query: Query, script: Script) -> bool:
+    try:
+        deploy(replace(script, queries=(query,)))
+    except QueryError:
+        return False
+    return True
 
 
 def post(served: Served, stream: Stream, arrival: Arrival) -> Taken | None:
@@ -131,7 +141,7 @@ def post(served: Served, stream: Stream, arrival: Arrival) -> Taken | None:
 def disturb(served: Served, rng: Random, reached: Reached) -> None:
     """What may happen between two events."""
     match rng.randrange(12):
-        case 0:
+        case 0 | 8:
             rng.choice(list(served.units.values())).save()
         case 1:
             served.kill_unit(rng.choice(list(served.units)))

@@ -1,0 +1,68 @@
+"""What a processor unit is told when it starts, wherever it runs: a Spark task, or a process of its own."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+
+from headrace.log.files import FileLog
+from headrace.log.log import Log
+from headrace.serve.coordinator import Link
+from headrace.serve.deployment import Deployment
+from headrace.serve.unit import Keeper, Unit
+
+COLLECT_EVERY = 2_000  # rounds of the loop between two looks for garbage
+
+
+@dataclass(frozen=True, slots=True)
+class UnitConfig:
+    """Travels to whoever runs the unit."""
+
+    deployment: Deployment
+    log: str
+    coordinator: tuple[str, int]
+    secret: str
+    keeper: Callable[[Deployment], Keeper]
+
+
+def open_log(address: str) -> Log:
+    """Files in a folder, or Kafka."""
+    if address.startswith("kafka://"):
+        from headrace.log.kafka import KafkaLog
+
+        return KafkaLog(address.removeprefix("kafka://"))
+    return FileLog(address)
+
+
+def run_unit(number: int, config: UnitConfig) -> None:
+    """Until it is told to stop, or nobody is there any more who could tell."""
+    with closing(open_log(config.log)) as log:
+        link = Link(config.coordinator, number, os.getpid(), config.secret)
+        unit = Unit(config.deployment, log, config.keeper(config.deployment), link.orders)
+        with no_sudden_garbage():
+            unit.run()
+        link.close()
+
+
+class no_sudden_garbage:  # noqa: N801
+    """What is there stays, and is not looked through again and again: a look takes as long as several events."""
+
+    def __enter__(self) -> None:
+        gc.collect()
+        gc.freeze()
+
+    def __exit__(self, *_: object) -> None:
+        gc.unfreeze()
+
+
+def in_partition(config: UnitConfig) -> Callable[[int, Iterator[object]], Iterator[int]]:
+    """As Spark calls it."""
+
+    def of(number: int, _: Iterator[object]) -> Iterator[int]:
+        run_unit(number, config)
+        yield number
+
+    return of
