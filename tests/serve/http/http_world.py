@@ -8,7 +8,6 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,15 +16,12 @@ from served_world import MemoryKeeper
 
 from headrace.log.files import FileLog
 from headrace.log.log import At
-from headrace.plan.stream import Stream
-from headrace.serve.deployment import Deployment, deploy
+from headrace.serve.deployment import deploy
 from headrace.serve.front import Front
 from headrace.serve.http.options import Limits, Options
 from headrace.serve.http.server import HttpServer
-from headrace.serve.http.texts import Event, Promise, Rejection, Texts
 from headrace.serve.http.tokens import add_token
-from headrace.serve.unit import Assign, Stop, Unit
-from headrace.serve.values import wire
+from headrace.serve.unit import Assign, Unit
 from headrace.sql import parse_script
 
 SCRIPT = """CREATE STREAM payments (id BIGINT, card STRING, merchant STRING, amount DOUBLE, at TIMESTAMP)
@@ -53,7 +49,7 @@ class World:
         file = folder / "tokens.json" if tokens else None
         self.tokens = {name: add_token(folder / "tokens.json", name, scopes.split()) for name, scopes in (tokens or {}).items()}
         self.options = Options(tokens=file, limits=limits or Limits(), **{"beat_s": 60.0, "grace_s": 0.5, **options})
-        self._orders: list[list[Assign | Stop]] = []
+        self._units: list[Unit] = []
         self._threads: list[threading.Thread] = []
         self._logs: list[FileLog] = []
         self.begin()
@@ -65,7 +61,7 @@ class World:
         log = FileLog(self.folder)
         self._logs.append(log)
         self.front = Front(self.deployment, log, 0, lambda: time.time_ns() // 1_000)
-        self.server = HttpServer(self.front, texts_of(self.deployment), self.options, lambda: self.waits, self.said.append)
+        self.server = HttpServer(self.front, self.options, lambda: self.waits, self.said.append)
         self.server.start()
         self.options = replace(self.options, port=urlsplit(self.server.url).port or 0)
 
@@ -75,22 +71,22 @@ class World:
 
     def add_unit(self) -> None:
         """The first takes all partitions; others would have none."""
-        orders: list[Assign | Stop] = []
+        orders: list[Assign] = []
         log = FileLog(self.folder)
         unit = Unit(self.deployment, log, self.keeper, lambda: [orders.pop(0) for _ in range(len(orders))])
         topics = [(self.deployment.log_topic(t), topic) for t, topic in enumerate(self.deployment.topics)]
         orders.append(Assign({At(n, p): 1 for n, t in topics for p in range(t.partitions(self.deployment.partitions))}))
         thread = threading.Thread(target=unit.run, args=(0.05,), daemon=True)
         thread.start()
-        self._orders.append(orders)
+        self._units.append(unit)
         self._threads.append(thread)
         self._logs.append(log)
 
     def close(self) -> None:
         with suppress(Exception):
             self.server.stop()
-        for orders in self._orders:
-            orders.append(Stop())
+        for unit in self._units:
+            unit.running = False
         for thread in self._threads:
             thread.join(5)
         for log in (self.log, *self._logs):
@@ -145,42 +141,3 @@ def _body(kind: str, text: bytes) -> Any:
         case "application/x-ndjson":
             return [json.loads(line) for line in text.splitlines()]
     return text
-
-
-# ---- text, as simple as it can be -------------------------------------------------------------------------------------
-
-
-KINDS: dict[str, type | tuple[type, ...]] = {"BIGINT": int, "STRING": str, "DOUBLE": (int, float), "TIMESTAMP": str}
-
-
-def texts_of(deployment: Deployment) -> Texts:
-    queries = [f.query for f in deployment.finishes()]
-    return Texts(tuple(map(reads, deployment.streams)), tuple(writes(q.node.schema) for q in queries))
-
-
-def reads(stream: Stream):
-    def read(text: bytes, now: int) -> Event | Promise | Rejection:
-        found, values = json.loads(text), []
-        if not isinstance(found, dict):
-            return Rejection("it is not a JSON object")
-        for field in stream.schema.fields:
-            value = found.get(field.name)
-            if value is not None and (not isinstance(value, KINDS[field.type]) or isinstance(value, bool)):
-                return Rejection(f"column {field.name!r} is {field.type}, and here is {json.dumps(value)}")
-            values.append(micros(value) if field.type == "TIMESTAMP" and value is not None else value)
-        by_name = dict(zip(stream.schema.names, values, strict=True))
-        if stream.punctuation is not None and by_name[stream.punctuation.sql] is not None:
-            return Promise(by_name[stream.punctuation.sql])
-        ts = by_name[stream.timestamp.sql]
-        return Rejection("the timestamp at is NULL") if ts is None else Event(ts, values)
-
-    return read
-
-
-def micros(text: str) -> int:
-    return int(datetime.fromisoformat(text).timestamp() * 1_000_000)
-
-
-def writes(schema):
-    unpack = wire([f.type for f in schema.fields])[1]
-    return lambda row: json.dumps(dict(zip(schema.names, unpack(row), strict=True))).encode()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from random import Random
 
-from http_world import SCRIPT, texts_of
+from http_world import SCRIPT
 
 from headrace.changes.keys import SOURCE_BITS
 from headrace.serve.deployment import deploy
 from headrace.serve.http.answers import SIGN, Answers
+from headrace.serve.http.texts import texts_of
 from headrace.serve.records import Said
 from headrace.sql import parse_script
 

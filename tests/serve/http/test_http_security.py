@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 
 import pytest
-from http_world import PAYMENTS, payment, texts_of
+from http_world import PAYMENTS, payment
 
 from headrace.errors import QueryError
 from headrace.serve.http.options import Limits, Options
@@ -86,7 +86,7 @@ def test_without_tokens_only_this_machine_is_answered(world):
     w = world()
     assert any("no tokens" in line for line in w.said)
     with pytest.raises(QueryError, match="without tokens"):
-        HttpServer(w.front, texts_of(w.deployment), Options(host="0.0.0.0")).start()
+        HttpServer(w.front, Options(host="0.0.0.0")).start()
 
 
 def test_without_tokens_a_page_of_somebody_else_cannot_speak_for_its_reader(world):

@@ -14,7 +14,7 @@ from headrace.plan.patterns import Pattern
 from headrace.runs.text import instant
 from headrace.serve.deployment import Deployment
 from headrace.serve.http.replies import as_json
-from headrace.serve.http.texts import Writes
+from headrace.serve.http.texts import Write
 from headrace.serve.records import Said
 
 _FRONT = (1 << SOURCE_BITS) - 1
@@ -33,7 +33,7 @@ class Asked:
 class Answers:
     """Of one front end."""
 
-    def __init__(self, deployment: Deployment, front: int, writes: Sequence[Writes]) -> None:
+    def __init__(self, deployment: Deployment, front: int, writes: Sequence[Write]) -> None:
         self._front, self._writes = front, writes
         queries = [f.query for f in deployment.finishes()]
         self.names = [q.name for q in queries]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from headrace.errors import DataError, unknown
 from headrace.plan.time import format_duration
+from headrace.serve.events import Event, Punctuation, Rejected
 from headrace.serve.front import Answer, Front, Taken
 from headrace.serve.http.answers import Answers, time_text
 from headrace.serve.http.collecting import Collecting
@@ -16,7 +17,7 @@ from headrace.serve.http.limits import Limiter
 from headrace.serve.http.metrics import Metrics
 from headrace.serve.http.posting import Post, Posting
 from headrace.serve.http.replies import Refused, Reply, as_json
-from headrace.serve.http.texts import Event, Promise, Rejection, Texts
+from headrace.serve.http.texts import Texts
 from headrace.serve.http.tokens import Token
 
 BREATH = 16  # events of a batch, after which others may come in between
@@ -79,23 +80,23 @@ class Gateway:
             raise _broken()
         began = time.monotonic()
         read = self._texts.reads[stream](event, self.front.now())
-        if isinstance(read, Rejection):
+        if isinstance(read, Rejected):
             return self._rejected(stream, read)
         try:
             taken = await self._posting.post(self._row(stream, read, id))
         except DataError as error:
-            return self._rejected(stream, Rejection(error.message))
+            return self._rejected(stream, Rejected(error.message))
         except Exception as error:
             self._break(error)
             raise _broken() from error
         return self._taken(stream, read, taken, began)
 
-    def _row(self, stream: int, read: Event | Promise, id: str | None) -> Post:
+    def _row(self, stream: int, read: Event | Punctuation, id: str | None) -> Post:
         if isinstance(read, Event):
-            return Post(stream, read.ts, read.values, id)
-        return Post(stream, None, self._nothing[stream], id, read.upto)
+            return Post(stream, read.time, read.values, id)
+        return Post(stream, None, self._nothing[stream], id, read.promise)
 
-    def _taken(self, stream: int, read: Event | Promise, taken: Taken, began: float) -> Reply | Pending:
+    def _taken(self, stream: int, read: Event | Punctuation, taken: Taken, began: float) -> Reply | Pending:
         new, self._highest = taken.place > self._highest, max(self._highest, taken.place)
         if new:
             self._count(stream, read, taken, began)
@@ -104,19 +105,19 @@ class Gateway:
             self._waiting.add(answer)
             return Pending(stream, taken.place, answer, began + self._answer_s)
         place = self.answers.place(taken.place)
-        if isinstance(read, Promise):
-            return Reply(200, b'{"place": %s, "promised": "%s"}' % (place, time_text(read.upto).encode()))
-        return Reply(200, b'{"place": %s, "late": %s}' % (place, as_json(lateness(read.ts, taken.complete_before))))
+        if isinstance(read, Punctuation):
+            return Reply(200, b'{"place": %s, "promised": "%s"}' % (place, time_text(read.promise).encode()))
+        return Reply(200, b'{"place": %s, "late": %s}' % (place, as_json(lateness(read.time, taken.complete_before))))
 
-    def _count(self, stream: int, read: Event | Promise, taken: Taken, began: float) -> None:
+    def _count(self, stream: int, read: Event | Punctuation, taken: Taken, began: float) -> None:
         """What is posted again is not counted again."""
-        self.metrics.count("punctuation" if isinstance(read, Promise) else "events", stream)
+        self.metrics.count("punctuation" if isinstance(read, Punctuation) else "events", stream)
         if taken.answer is not None:
             self.metrics.posted(taken.place, began)
         elif isinstance(read, Event):
             self.metrics.count("late", stream)
 
-    def _rejected(self, stream: int, why: Rejection) -> Reply:
+    def _rejected(self, stream: int, why: Rejected) -> Reply:
         self.metrics.count("rejected", stream)
         return Reply(422, as_json({"rejected": {"reason": why.reason}}))
 

@@ -25,7 +25,7 @@ from headrace.serve.http.metrics import Metrics
 from headrace.serve.http.options import Options
 from headrace.serve.http.posting import OnLoop, OnThread, Posting
 from headrace.serve.http.site import Site, told
-from headrace.serve.http.texts import Texts
+from headrace.serve.http.texts import texts_of
 from headrace.serve.http.tokens import Doorkeeper
 
 BACKLOG = 1024
@@ -37,12 +37,12 @@ SHUTDOWN_S = 0.5  # for replies that are being sent
 Say = Callable[[str], None]
 
 
-def serve(front: Front, texts: Texts, options: Options, ready: Callable[[], Sequence[str]], say: Say) -> None:
+def serve(front: Front, options: Options, ready: Callable[[], Sequence[str]], say: Say) -> None:
     """Listen until somebody interrupts, or until the front cannot go on: then that is raised.
 
     `ready`: what is still waited for before all is answered, in words; nothing: all units are there.
     """
-    with HttpServer(front, texts, options, ready, say) as server:
+    with HttpServer(front, options, ready, say) as server:
         say(f"listening on {server.url}")
         server.wait()
 
@@ -50,10 +50,9 @@ def serve(front: Front, texts: Texts, options: Options, ready: Callable[[], Sequ
 class HttpServer:
     """Listens from `start` to `stop`, in a thread of its own, which alone posts to the front."""
 
-    def __init__(
-        self, front: Front, texts: Texts, options: Options, ready: Callable[[], Sequence[str]] = tuple, say: Say = print
-    ) -> None:
-        self.front, self._texts, self.options, self._ready, self._say = front, texts, options, ready, say
+    def __init__(self, front: Front, options: Options, ready: Callable[[], Sequence[str]] = tuple, say: Say = print) -> None:
+        self.front, self.options, self._ready, self._say = front, options, ready, say
+        self._texts = texts_of(front.deployment)
         self._door = Doorkeeper(options.tokens, say)
         self._listening: Future[int] = Future()
         self._ended: Future[None] = Future()

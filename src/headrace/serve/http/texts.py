@@ -11,41 +11,32 @@ from typing import Any
 
 import msgspec
 
+from headrace.plan.schema import Schema
+from headrace.serve.deployment import Deployment
+from headrace.serve.events import Read, reader
 from headrace.serve.http.replies import Refused
+from headrace.serve.replies import writer
+from headrace.serve.values import wire
 
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """A row of a stream."""
-
-    ts: int
-    values: Sequence[Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """Punctuation: nothing up to this time comes any more."""
-
-    upto: int
-
-
-@dataclass(frozen=True, slots=True)
-class Rejection:
-    """What came does not fit its stream."""
-
-    reason: str
-
-
-Reads = Callable[[bytes, int], Event | Promise | Rejection]
-Writes = Callable[[Sequence[Any]], bytes]
+Write = Callable[[Sequence[Any]], bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """How events are read (of their JSON, and when they came), by stream; and how rows are written, by query."""
+    """How events are read, by stream; and how rows that come with replies are written, by query."""
 
-    reads: tuple[Reads, ...]
-    writes: tuple[Writes, ...]
+    reads: tuple[Read, ...]
+    writes: tuple[Write, ...]
+
+
+def texts_of(deployment: Deployment) -> Texts:
+    schemas = [f.query.node.schema for f in deployment.finishes()]
+    return Texts(tuple(map(reader, deployment.streams)), tuple(map(_write, schemas)))
+
+
+def _write(schema: Schema) -> Write:
+    unpack, write = wire([f.type for f in schema.fields])[1], writer(schema)
+    return lambda row: write(unpack(row)).encode()
 
 
 _whole = msgspec.json.Decoder(msgspec.Raw).decode  # looks at all of it, and makes nothing of it
