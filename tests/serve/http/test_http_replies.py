@@ -162,12 +162,13 @@ def test_readiness_says_what_is_waited_for(world):
     assert w.ask("GET", "/ready")[::2] == (503, {"ready": False, "waits_for": ["unit 1 of 2"]})
 
 
-def test_a_front_end_whose_name_was_taken_says_so_and_ends(world):
+@pytest.mark.parametrize("on_thread", [False, True])
+def test_a_front_end_whose_name_was_taken_says_so_and_ends(world, on_thread):
     from headrace.errors import InUseError
     from headrace.log.files import FileLog
     from headrace.serve.front import Front
 
-    w = world()
+    w = world(post_on_thread=on_thread)
     Front(w.deployment, FileLog(w.folder), 0, lambda: 0)
     assert w.post(payment(1))[0] == 503
     with pytest.raises(InUseError, match="taken over"):

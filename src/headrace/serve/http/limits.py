@@ -57,8 +57,9 @@ class Limiter:
 
     def _check(self, token: Token, count: int) -> None:
         limits = self.limits
-        if count > limits.batch:
-            raise Refused(413, f"{count} events in one request, and {limits.batch} is the most", hint="send several requests")
+        most = min(limits.batch, limits.in_flight_each, limits.in_flight)
+        if count > most:
+            raise Refused(413, f"{count} events in one request, and {most} is the most", hint="send several requests")
         if self._each[token.name] + count > limits.in_flight_each or self.in_flight + count > limits.in_flight:
             raise Refused(429, "too many events wait for their answers", hint="wait for some of them", retry_after=SOON_S)
         if self._unanswered() + count > limits.unanswered:

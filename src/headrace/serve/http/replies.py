@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import traceback
 from dataclasses import dataclass
 
 import msgspec
@@ -25,10 +26,12 @@ class Reply:
 class Refused(Exception):
     """A request goes no further; its sender is told why."""
 
-    def __init__(self, status: int, message: str, *, hint: str | None = None, retry_after: float | None = None) -> None:
+    def __init__(
+        self, status: int, message: str, *, hint: str | None = None, retry_after: float | None = None, allow: str | None = None
+    ) -> None:
         """Seconds to wait are whole ones on the wire."""
         super().__init__(message)
-        self.status, self.message, self.hint = status, message, hint
+        self.status, self.message, self.hint, self._allow = status, message, hint, allow
         self.retry_after = None if retry_after is None else max(1, math.ceil(retry_after))
 
     @property
@@ -44,10 +47,20 @@ class Refused(Exception):
     def headers(self) -> dict[str, str]:
         """Those that go with this status."""
         found = {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
+        found |= {} if self._allow is None else {"Allow": self._allow}
         return found | {"WWW-Authenticate": "Bearer"} if self.status == 401 else found
 
 
 STRANGER = (401, "unauthorized")
+
+
+BUG = (500, "this is a bug, and has been noted")
+
+
+def told(error: BaseException) -> str:
+    """What went wrong and where, for the log of whoever runs this: in one line, whatever a sender has put into it."""
+    places = (f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__))
+    return f"{type(error).__name__}: {str(error)!a} at {' < '.join(reversed(list(places)))}"
 
 
 def as_json(value: object) -> bytes:

@@ -24,7 +24,8 @@ from headrace.serve.http.limits import Limiter
 from headrace.serve.http.metrics import Metrics
 from headrace.serve.http.options import Options
 from headrace.serve.http.posting import OnLoop, OnThread, Posting
-from headrace.serve.http.site import Site, told
+from headrace.serve.http.replies import told
+from headrace.serve.http.site import Site
 from headrace.serve.http.texts import texts_of
 from headrace.serve.http.tokens import Doorkeeper
 
@@ -142,6 +143,7 @@ class HttpServer:
             await self._drain(limiter)
             beating.cancel()
             gateway.give_up()
+            await site.hang_up()
             connections.pre_shutdown()
             await connections.shutdown(timeout=SHUTDOWN_S)
             posting.close()

@@ -6,7 +6,6 @@ A stranger gets the same 401 for every path, before anything of his request is l
 from __future__ import annotations
 
 import asyncio
-import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -20,7 +19,7 @@ from headrace.serve.http.limits import Limiter
 from headrace.serve.http.metrics import CONTENT_TYPE, Metrics
 from headrace.serve.http.openapi import openapi
 from headrace.serve.http.options import Options
-from headrace.serve.http.replies import JSON, LINES, STRANGER, Refused, Reply, as_json, refusal, response
+from headrace.serve.http.replies import BUG, JSON, LINES, STRANGER, Refused, Reply, as_json, refusal, response, told
 from headrace.serve.http.tokens import POST, READ, Doorkeeper, Token
 from headrace.serve.http.websocket import Conversation
 
@@ -49,7 +48,7 @@ class Site:
         self._gateway, self._hub, self._door, self._limiter, self._metrics = gateway, hub, door, limiter, metrics
         self._options, self._ready, self._say = options, ready, say
         self._deployment = gateway.front.deployment
-        self.draining = False
+        self.draining, self._talks = False, set[Conversation]()
         self._routes = {
             "/": Route("GET", READ, self._front_page),
             "/docs": Route("GET", READ, self._docs),
@@ -70,7 +69,7 @@ class Site:
             raise
         except Exception as error:
             self._say(told(error))
-            found = refusal(Refused(500, "this is a bug, and has been noted"))
+            found = refusal(Refused(*BUG))
         self._metrics.answered(found.status)
         return found
 
@@ -88,7 +87,7 @@ class Site:
         if route.scope is not None and not token.may(route.scope):
             raise Refused(403, f"this token lacks the scope {route.scope!r}")
         if request.method != route.method:
-            raise Refused(405, f"this takes {route.method} only")
+            raise Refused(405, f"this takes {route.method} only", allow=route.method)
         if self.draining and path not in ("/health", "/ready"):
             raise Refused(503, "this front end ends", retry_after=1)
         return await route.handler(request, token)
@@ -137,7 +136,16 @@ class Site:
     async def _websocket(self, request: web.BaseRequest, token: Token) -> web.StreamResponse:
         if request.headers.get("Upgrade", "").lower() != "websocket":
             raise Refused(426, "this is for WebSockets")
-        return await Conversation(self._gateway, self._hub, self._door, self._limiter, token).hold(request)
+        talk = Conversation(self._gateway, self._hub, self._door, self._limiter, token, self._say)
+        self._talks.add(talk)
+        try:
+            return await talk.hold(request)
+        finally:
+            self._talks.discard(talk)
+
+    async def hang_up(self) -> None:
+        """End all conversations."""
+        await asyncio.gather(*(talk.end() for talk in self._talks))
 
     # ---- about itself ---------------------------------------------------------------------------------------------
 
@@ -188,9 +196,3 @@ def _name_of(url: str) -> str | None:
         return urlsplit(url).hostname
     except ValueError:
         return None
-
-
-def told(error: BaseException) -> str:
-    """What went wrong and where, for the log of whoever runs this: in one line, whatever a sender has put into it."""
-    places = (f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__))
-    return f"{type(error).__name__}: {str(error)!a} at {' < '.join(reversed(list(places)))}"

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from aiohttp import WSCloseCode, WSMsgType, web
@@ -15,7 +16,7 @@ from headrace.serve.http import texts
 from headrace.serve.http.gateway import Gateway, checked_id
 from headrace.serve.http.hub import Hub, Outbox
 from headrace.serve.http.limits import Limiter
-from headrace.serve.http.replies import Refused, Reply, as_json
+from headrace.serve.http.replies import BUG, Refused, Reply, as_json, told
 from headrace.serve.http.tokens import POST, READ, Doorkeeper, Token
 
 HEARTBEAT_S = 20.0
@@ -25,15 +26,19 @@ LOOK_S = 1.0  # whether the token still opens
 class Conversation:
     """One connection, from its first message to its end."""
 
-    def __init__(self, gateway: Gateway, hub: Hub, door: Doorkeeper, limiter: Limiter, token: Token) -> None:
-        self._gateway, self._hub, self._door, self._limiter, self._token = gateway, hub, door, limiter, token
+    def __init__(
+        self, gateway: Gateway, hub: Hub, door: Doorkeeper, limiter: Limiter, token: Token, say: Callable[[str], None]
+    ) -> None:
+        self._gateway, self._hub, self._door, self._token = gateway, hub, door, token
+        self._say, self._socket = (
+            say,
+            web.WebSocketResponse(heartbeat=HEARTBEAT_S, compress=False, max_msg_size=limiter.limits.body, timeout=LOOK_S),
+        )
         self._outbox = Outbox(limiter.limits.outbox)
         self._posts: set[asyncio.Task[None]] = set()
 
     async def hold(self, request: web.BaseRequest) -> web.WebSocketResponse:
-        socket = web.WebSocketResponse(
-            heartbeat=HEARTBEAT_S, compress=False, max_msg_size=self._limiter.limits.body, timeout=LOOK_S
-        )
+        socket = self._socket
         await socket.prepare(request)
         tasks = [asyncio.create_task(self._send(socket)), asyncio.create_task(self._watch(socket))]
         try:
@@ -48,6 +53,10 @@ class Conversation:
             for task in (*tasks, *self._posts):
                 task.cancel()
         return socket
+
+    async def end(self) -> None:
+        """The front end does not go on."""
+        await self._socket.close(code=WSCloseCode.GOING_AWAY, message=b"this front end ends")
 
     def _take(self, text: bytes) -> None:
         """A message. What is refused is so for this message only."""
@@ -87,6 +96,9 @@ class Conversation:
             reply = await self._gateway.one(self._token, stream, event, id)
         except Refused as refused:
             reply = refused.reply
+        except Exception as error:
+            self._say(told(error))
+            reply = Refused(*BUG).reply
         self._reply(id, reply)
 
     def _reply(self, id: Any, reply: Reply) -> None:
