@@ -75,6 +75,7 @@ def test_other_refusals_have_their_words(world):
         "stream 'none' does not exist; there are: payments"
     )
     assert w.ask("GET", "/ws")[0] == 426
+    assert w.ask("GET", "/ws", headers={"Upgrade": "websocket", "Connection": "Upgrade"})[0] == 400
 
 
 def test_a_thousand_at_once_are_answered_or_told_to_come_again(world):

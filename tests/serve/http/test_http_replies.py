@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 
 import pytest
 from http_world import PAYMENTS, clock, payment
+
+from headrace.errors import InUseError, SystemFailure
+from headrace.log.files import FileLog
+from headrace.serve.front import Front
+from headrace.serve.http.server import HttpServer
 
 
 def test_one_reply_has_all_metrics_of_all_entities(world):
@@ -128,6 +134,15 @@ def test_after_a_front_end_has_died_its_successor_knows_the_ids(world):
     assert w.post(payment(1), headers={"Idempotency-Key": "one"}) == first
 
 
+def test_a_port_that_is_taken_is_said_to_be_and_nothing_is_begun(world):
+    w = world(units=0)
+    before = threading.active_count()
+    with pytest.raises(SystemFailure, match=f"port {w.options.port}"):
+        HttpServer(w.front, w.options).start()
+    assert threading.active_count() <= before
+    assert w.ask("GET", "/health")[0] == 200
+
+
 def test_metrics_count_what_was_answered(world):
     w = world()
     for n in range(5):
@@ -164,10 +179,6 @@ def test_readiness_says_what_is_waited_for(world):
 
 @pytest.mark.parametrize("on_thread", [False, True])
 def test_a_front_end_whose_name_was_taken_says_so_and_ends(world, on_thread):
-    from headrace.errors import InUseError
-    from headrace.log.files import FileLog
-    from headrace.serve.front import Front
-
     w = world(post_on_thread=on_thread)
     Front(w.deployment, FileLog(w.folder), 0, lambda: 0)
     assert w.post(payment(1))[0] == 503

@@ -16,24 +16,15 @@ import uvloop
 
 from headrace.errors import HeadraceError, QueryError, SystemFailure
 from headrace.serve.front import Front
-from headrace.serve.http.collecting import Collecting, Heard
-from headrace.serve.http.connections import Connections
-from headrace.serve.http.gateway import Gateway
-from headrace.serve.http.hub import Hub
-from headrace.serve.http.limits import Limiter
-from headrace.serve.http.metrics import Metrics
 from headrace.serve.http.options import Options
-from headrace.serve.http.posting import OnLoop, OnThread, Posting
+from headrace.serve.http.outside import Outside
 from headrace.serve.http.replies import told
-from headrace.serve.http.site import Site
 from headrace.serve.http.texts import texts_of
 from headrace.serve.http.tokens import Doorkeeper
 
 BACKLOG = 1024
 HANDSHAKE_S = 10.0
 SPARE_FILES = 512  # beside those of connections
-LOOK_S = 0.02
-SHUTDOWN_S = 0.5  # for replies that are being sent
 
 Say = Callable[[str], None]
 
@@ -114,62 +105,19 @@ class HttpServer:
 
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        limits = self.options.limits
-        _allow_files(limits.connections + SPARE_FILES)
-        limiter, metrics = Limiter(limits, self.front.unanswered), Metrics(self.front.deployment)
-        posting: Posting = OnThread(self.front) if self.options.post_on_thread else OnLoop(self.front)
-        collecting = Collecting(self.front, lambda heard: hear(heard), self._broke)
-        gateway = Gateway(self.front, self._texts, posting, collecting, limiter, metrics, self.options.answer_s, self._broke)
-        hub = Hub(gateway.answers)
-
-        def hear(heard: Sequence[Heard]) -> None:
-            metrics.hear(heard)
-            hub.hear(heard)
-
-        site = Site(gateway, hub, self._door, limiter, metrics, self.options, self._ready, self._say)
-        connections = Connections(site.answer, self.options)
-        metrics.gauge("headrace_in_flight", "Events whose senders wait.", lambda: limiter.in_flight)
-        metrics.gauge("headrace_unanswered", "Events that no unit has answered yet.", self.front.unanswered)
-        metrics.gauge("headrace_connections", "Open connections.", lambda: len(connections.connections))
-        metrics.gauge("headrace_subscribers", "Who listens to queries.", hub.subscribers)
-        listener = await self._listen(connections)
-        beating = asyncio.create_task(self._beat(posting))
+        _allow_files(self.options.limits.connections + SPARE_FILES)
+        bound, context = _bound(self.options), _tls(self.options)
+        outside = Outside(self.front, self._texts, self._door, self.options, self._ready, self._say, self._broke)
+        handshake = None if context is None else HANDSHAKE_S
+        listener = await self._loop.create_server(
+            outside.connections, sock=bound, ssl=context, ssl_handshake_timeout=handshake, backlog=BACKLOG
+        )
         self._listening.set_result(listener.sockets[0].getsockname()[1])
         try:
             await self._stop.wait()
         finally:
-            site.draining = True
             listener.close()
-            await self._drain(limiter)
-            beating.cancel()
-            gateway.give_up()
-            await site.hang_up()
-            connections.pre_shutdown()
-            await connections.shutdown(timeout=SHUTDOWN_S)
-            posting.close()
-            collecting.stop()
-
-    async def _listen(self, connections: Connections) -> asyncio.Server:
-        loop, options = asyncio.get_running_loop(), self.options
-        context = None if options.cert is None else _tls(options)
-        handshake = None if context is None else HANDSHAKE_S
-        return await loop.create_server(
-            connections, sock=_bound(options), ssl=context, ssl_handshake_timeout=handshake, backlog=BACKLOG
-        )
-
-    async def _beat(self, posting: Posting) -> None:
-        while True:
-            await asyncio.sleep(self.options.beat_s)
-            try:
-                await posting.beat()
-            except Exception as error:
-                self._broke(error)
-                return
-
-    async def _drain(self, limiter: Limiter) -> None:
-        until = asyncio.get_running_loop().time() + self.options.grace_s
-        while limiter.in_flight and not self._ended.done() and asyncio.get_running_loop().time() < until:
-            await asyncio.sleep(LOOK_S)
+            await outside.end(hurry=self._ended.done)
 
     def _broke(self, error: Exception) -> None:
         """The front cannot go on. Those who wait are told, and it ends."""
@@ -201,10 +149,11 @@ def _bound(options: Options) -> socket.socket:
     return found
 
 
-def _tls(options: Options) -> ssl.SSLContext:
+def _tls(options: Options) -> ssl.SSLContext | None:
+    if options.cert is None:
+        return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    assert options.cert is not None
     try:
         context.load_cert_chain(options.cert, options.key)
     except (OSError, ssl.SSLError) as error:

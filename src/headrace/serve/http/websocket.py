@@ -30,16 +30,16 @@ class Conversation:
         self, gateway: Gateway, hub: Hub, door: Doorkeeper, limiter: Limiter, token: Token, say: Callable[[str], None]
     ) -> None:
         self._gateway, self._hub, self._door, self._token = gateway, hub, door, token
-        self._say, self._socket = (
-            say,
-            web.WebSocketResponse(heartbeat=HEARTBEAT_S, compress=False, max_msg_size=limiter.limits.body, timeout=LOOK_S),
-        )
-        self._outbox = Outbox(limiter.limits.outbox)
+        self._say, self._outbox, most = say, Outbox(limiter.limits.outbox), limiter.limits.body
+        self._socket = web.WebSocketResponse(heartbeat=HEARTBEAT_S, compress=False, max_msg_size=most, timeout=LOOK_S)
         self._posts: set[asyncio.Task[None]] = set()
 
     async def hold(self, request: web.BaseRequest) -> web.WebSocketResponse:
         socket = self._socket
-        await socket.prepare(request)
+        try:
+            await socket.prepare(request)
+        except web.HTTPException:
+            raise Refused(400, "this is not how a WebSocket begins") from None
         tasks = [asyncio.create_task(self._send(socket)), asyncio.create_task(self._watch(socket))]
         try:
             async for message in socket:
