@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from http_world import PAYMENTS, clock, payment
@@ -110,7 +111,9 @@ def test_a_post_that_is_tried_again_finds_its_first_answer(world):
     batch = [payment(2, at=1), payment(3, at=2)]
     assert w.post(batch, headers={"Idempotency-Key": "b"}) == w.post(batch, headers={"Idempotency-Key": "b"})
     assert w.post(payment(4, at=3))[1]["answers"]["card_profile"]["n"] == 4
-    assert w.metric('headrace_events_total{stream="payments"}') == 4
+    assert w.post(payment(5, at=4), path=f"{PAYMENTS}?id=b.0")[1]["answers"]["card_profile"]["n"] == 5
+    assert w.post(payment(5, at=4), path=f"{PAYMENTS}?id=b%0A0")[0] == 400
+    assert w.metric('headrace_events_total{stream="payments"}') == 5
 
 
 def test_an_answer_that_does_not_come_in_time_is_accepted_all_the_same(world):
@@ -175,6 +178,30 @@ def test_readiness_says_what_is_waited_for(world):
     assert w.ask("GET", "/ready")[::2] == (200, {"ready": True, "waits_for": []})
     w.waits.append("unit 1 of 2")
     assert w.ask("GET", "/ready")[::2] == (503, {"ready": False, "waits_for": ["unit 1 of 2"]})
+
+
+def test_who_waits_when_a_front_end_ends_has_an_answer_or_a_word(world):
+    """One is answered in the time that is left; for the other there is nobody who could answer."""
+    w = world(units=0, grace_s=3.0, answer_s=30.0)
+    with ThreadPoolExecutor(2) as pool:
+        waiting = pool.submit(w.post, payment(1))
+        while not w.front.unanswered():
+            time.sleep(0.01)
+        ending = pool.submit(w.server.stop)
+        w.add_unit()
+        assert waiting.result()[1]["answers"]["card_profile"]["n"] == 1
+        ending.result()
+
+
+def test_who_waits_in_vain_is_told_that_his_event_counts(world):
+    w = world(units=0, grace_s=0.1, answer_s=30.0)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(w.post, payment(1))
+        while not w.front.unanswered():
+            time.sleep(0.01)
+        w.server.stop()
+        status, reply = waiting.result()
+    assert (status, reply["accepted"]) == (504, True)
 
 
 @pytest.mark.parametrize("on_thread", [False, True])

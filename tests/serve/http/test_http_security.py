@@ -176,13 +176,17 @@ def said_to(w, text):
 
 
 def test_who_sends_nothing_is_hung_up_on(world):
-    w = world(tokens=TOKENS, header_s=0.3, units=0)
-    with socket.create_connection(w.address, 5) as silent, socket.create_connection(w.address, 5) as slow:
+    w = world(tokens=TOKENS, header_s=0.3, idle_s=0.3, units=0)
+    silent, slow, again = (socket.create_connection(w.address, 5) for _ in range(3))
+    with silent, slow, again:
         began = time.monotonic()
         slow.sendall(b"GET / HT")
+        again.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert again.recv(1000).startswith(b"HTTP/1.1 401")
+        again.sendall(b"GET / HT")
         time.sleep(0.2)
         slow.sendall(b"TP/1.1\r\n")
-        for connection in (silent, slow):
+        for connection in (silent, slow, again):
             connection.settimeout(5)
             assert _end_of(connection) == b""
         assert time.monotonic() - began < 3

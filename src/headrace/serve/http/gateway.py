@@ -63,8 +63,9 @@ class Gateway:
             return came if isinstance(came, Reply) else await self._whole(came)
 
     async def several(self, token: Token, stream: int, events: Sequence[bytes], id: str | None) -> list[Reply]:
-        """A reply for each event, in order. An event's own id is that of all, with its number."""
-        ids = [None if id is None else checked_id(f"{id}.{n}") for n in range(len(events))]
+        """A reply for each event, in order. An event's own id is that of all, with its number; nobody can give such a one himself."""
+        whole = checked_id(id)
+        ids = [None if whole is None else f"{whole}\n{n}" for n in range(len(events))]
         with self.limiter.events(token, len(events)):
             came = []
             for number, (one, own) in enumerate(zip(events, ids, strict=True), start=1):
