@@ -51,7 +51,7 @@ COLUMNS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
 SCHEMA = Schema(tuple(Field(name, kind) for name, kind, _ in COLUMNS))
 # Letters of types, with what may stand for a value of each.
 LEAVES: dict[str, tuple[str, ...]] = {
-    "B": ("b", "c", "TRUE", "FALSE", "b", "c", "i > 0", "s LIKE 'a%'"), "T": ("t",), "H": ("h",), "I": ("i", "j", "3", "-1", "0", "12"),
+    "B": ("b", "c", "TRUE", "FALSE", "b", "c", "(i > 0)", "(s LIKE 'a%')"), "T": ("t",), "H": ("h",), "I": ("i", "j", "3", "-1", "0", "12"),
     "L": ("l", "k", "l", "k", "3000000000"), "F": ("f",), "X": ("x", "y", "x", "y", "0.5D", "1e10"),
     "D": ("d", "e", "g", "w", "1.5", "0.001", "-2.55", "100.0"), "S": ("s", "u", "s", "u", "'abc'", "' x '", "'12'", "''", "'ß'"),
     "Z": ("z",), "Y": ("day", "eve", "DATE '2024-02-29'"), "A": ("at", "dt", "TIMESTAMP '2024-01-31 12:30:00.25'"),
@@ -92,7 +92,7 @@ _CASTS = [
         ("B", "BOOLEAN", "THILFXDSB"), ("T", "TINYINT", "BTHILFXSA"), ("H", "SMALLINT", "BTHILFXSA"), ("I", "INT", "BTHILFXSA"),
         ("L", "BIGINT", "BTHILFXDSA"), ("F", "FLOAT", "BTHILFXDSA"), ("X", "DOUBLE", "BTHILFXDSA"),
         ("D", "DECIMAL(10, 2)", "BTHILFXDSA"), ("D", "DECIMAL(38, 20)", "BTHILFXDS"), ("D", "DECIMAL(3, 3)", "BTIXDS"),
-        ("S", "STRING", "BTHILFXDSZYANV"), ("Y", "DATE", "SYAN"), ("A", "TIMESTAMP", "SYANTHILFX"), ("N", "TIMESTAMP_NTZ", "SYA"),
+        ("S", "STRING", "BTHILFXDSZYAN"), ("Y", "DATE", "SYAN"), ("A", "TIMESTAMP", "SYANTHILFX"), ("N", "TIMESTAMP_NTZ", "SYA"),
         ("Z", "BINARY", "S"),
     )
     for kind in kinds
@@ -100,7 +100,7 @@ _CASTS = [
 TEMPLATES: list[Template] = [
     *_ARITHMETIC, *_COMPARED, *_CASTS,
     *(Template("TRY_CAST", t.gives, f"TRY_{t.text}") for t in _CASTS if t.text.startswith("CAST({S}") or t.text.startswith("CAST({X}")),
-    Template("CAST", "Q", "CAST({J} AS ARRAY<STRING>)"), Template("CAST", "K", "CAST({J} AS ARRAY<DOUBLE>)"),
+    Template("CAST", "S", "CAST(v AS STRING)"), Template("CAST", "Q", "CAST({J} AS ARRAY<STRING>)"), Template("CAST", "K", "CAST({J} AS ARRAY<DOUBLE>)"),
     Template("DIV", "L", "{TIL} DIV {TIL}"), Template("DIV", "L", "{V} DIV {V}"), Template("AND", "B", "{B} AND {B}"),
     Template("OR", "B", "{B} OR {B}"), Template("NOT", "B", "NOT {B}"), Template("IS NULL", "B", "{BILXDSYAV} IS NULL"),
     Template("IS TRUE", "B", "{B} IS TRUE"), Template("IS FALSE", "B", "{B} IS NOT FALSE"), Template("IN", "B", "{I} IN (1, {I}, {I})"),
@@ -152,7 +152,7 @@ TEMPLATES: list[Template] = [
     Template("split_part", "S", "split_part({S}, {S}, {I})"), Template("ascii", "I", "ascii({S})"), Template("btrim", "S", "btrim({S}, {S})"),
     *(Template(n, "S", f"{n}({{S}})") for n in ("md5", "sha", "sha1")), Template("sha2", "S", "sha2({S}, 256)"), Template("crc32", "L", "crc32({S})"),
     *(Template(n, "I", f"{n}({{YAN}})") for n in ("year", "quarter", "month", "day", "dayofmonth", "dayofweek", "weekday", "dayofyear", "weekofyear",
-                                                  "hour", "minute", "second", "unix_date")),
+                                                  "hour", "minute", "second")),
     Template("last_day", "Y", "last_day({Y})"), Template("add_months", "Y", "add_months({Y}, {I})"), Template("add_months", "Y", "add_months({Y}, t)"),
     *(Template(n, "Y", f"{n}({{Y}}, {{I}})") for n in ("date_add", "dateadd", "date_sub")), *(Template(n, "I", f"{n}({{Y}}, {{YA}})") for n in ("datediff", "date_diff")),
     Template("date_from_unix_date", "Y", "date_from_unix_date({I})"), Template("make_date", "Y", "make_date(i, j, t)"), Template("make_date", "Y", "make_date(2024, 2, j)"),
@@ -160,7 +160,8 @@ TEMPLATES: list[Template] = [
         "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND", "MM")),
     *(Template("trunc", "Y", f"trunc({{YA}}, '{u}')") for u in ("YEAR", "QUARTER", "MM", "WEEK")), Template("date_format", "S", "date_format({AY}, 'yyyy-MM-dd HH:mm:ss.SSS')"),
     Template("date_format", "S", "date_format({A}, 'dd/MM/yyyy')"), Template("date_format", "S", "date_format({A}, \"yyyy'T'HH\")"),
-    *(Template(n, "L", f"{n}({{AY}})") for n in ("unix_micros", "unix_millis", "unix_seconds", "unix_timestamp", "to_unix_timestamp")),
+    *(Template(n, "L", f"{n}({{AN}})") for n in ("unix_micros", "unix_millis", "unix_seconds")),
+    *(Template(n, "L", f"{n}({{AY}})") for n in ("unix_timestamp", "to_unix_timestamp")),
     *(Template(n, "A", f"{n}({{LI}})") for n in ("timestamp_micros", "timestamp_millis")), Template("timestamp_seconds", "A", "timestamp_seconds({LIXF})"),
     *(Template(n, "I", f"{n}({{JQM}})") for n in ("size", "cardinality")), Template("array_contains", "B", "array_contains({J}, {I})"),
     Template("array_contains", "B", "array_contains({K}, {X})"), Template("array_contains", "B", "array_contains({Q}, {S})"),

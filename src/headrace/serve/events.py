@@ -19,7 +19,7 @@ from headrace.scalars.row.meaning import calendar
 from headrace.scalars.row.meaning.failed import Failed
 from headrace.scalars.row.meaning.numbers import LEAST, MOST
 from headrace.scalars.row.types import Type, type_of
-from headrace.serve.json_values import Fields, Partly, decode_object, fields_of, text_of_value
+from headrace.serve.json_values import Fields, Partly, Quick, Ruined, decode_object, fields_of, string_reader
 from headrace.serve.replies import spark_json
 
 MIN_TIME = -62_135_596_800_000_000  # 0001-01-01
@@ -59,7 +59,8 @@ def reader(stream: Stream, exprs: Sequence[Expr] = (), guards: Mapping[Expr, Exp
     `exprs` are computed for every event, in this order; where one fails, the event is rejected. One that only some queries use
     is computed as its guard, which is NULL where none does.
     """
-    fields, schema = fields_of(stream.schema), stream.schema
+    fields, schema = fields_of(stream.schema, java), stream.schema
+    quick = Quick(schema, java).read
     said = _clause(stream, "PUNCTUATED BY", stream.punctuation, java)
     at = _clause(stream, "TIMESTAMP BY", stream.timestamp, java)
     tried = [(guards or {}).get(e, e) for e in exprs]
@@ -68,9 +69,12 @@ def reader(stream: Stream, exprs: Sequence[Expr] = (), guards: Mapping[Expr, Exp
     known = compiled([stream.punctuation], schema, java=java).function if stream.punctuation is not None else None
 
     def read(data: bytes, now: int) -> Event | Punctuation | Rejected:
-        values = _values(data, fields, schema)
-        if isinstance(values, Rejected):
-            return values
+        values = quick(data)
+        if values is None:
+            slowly = _values(data, fields, schema, java)
+            if isinstance(slowly, Rejected):
+                return slowly
+            values = slowly
         try:
             if known is not None and stream.punctuation is not None and said is not None:
                 promise = known(values)[0]
@@ -95,12 +99,15 @@ def reader(stream: Stream, exprs: Sequence[Expr] = (), guards: Mapping[Expr, Exp
     return read
 
 
-def _values(data: bytes, fields: Fields, schema: Schema) -> tuple[Any, ...] | Rejected:
+def _values(data: bytes, fields: Fields, schema: Schema, java: int) -> tuple[Any, ...] | Rejected:
     """The declared columns; keys that are not declared do not matter."""
     try:
+        data.decode()
         values, misfits = fields.read(decode_object(data))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return Rejected(_not_json(data, schema, error))
+    except Ruined:
+        return Rejected(json_reason(data.decode(), range(len(schema.fields)), schema))
     if not misfits:
         return tuple(values)
     text = data.decode()
@@ -109,7 +116,8 @@ def _values(data: bytes, fields: Fields, schema: Schema) -> tuple[Any, ...] | Re
         return Rejected(json_reason(text, [number for number, why in misfits if not isinstance(why, Partly)], schema))
     field = schema.fields[times[0]]
     given = {key.lower(): raw for key, raw in decode_object(data).items()}
-    return Rejected(f"column {field.name!r} is {field.type}, and here is {text_of_value(bytes(given[field.name.lower()]))!r}")
+    shown_text = string_reader(java)(bytes(given[field.name.lower()]))
+    return Rejected(f"column {field.name!r} is {field.type}, and here is {shown_text!r}")
 
 
 def _not_json(data: bytes, schema: Schema, error: Exception) -> str:

@@ -14,7 +14,7 @@ from sqlglot import exp
 from headrace.errors import QueryError
 from headrace.scalars.row import nested, operators
 from headrace.scalars.row.meaning import calendar, fdlibm, numbers, patterns, texts, times
-from headrace.scalars.row.parts import NULL, Part, call, cast, constant, first_there, is_null, kept, negated, strict
+from headrace.scalars.row.parts import NULL, Part, call, cast, choose, constant, first_there, is_null, kept, negated, strict
 from headrace.scalars.row.rounding import ROUNDING
 from headrace.scalars.row.types import (
     BIGINT, BINARY, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type, array, decimal,
@@ -61,7 +61,7 @@ def _coalesce(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
 
 def _if(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
     values = [tree.part(a) for a in arguments[1:]]
-    return tree.chosen([tree.condition(arguments[0])], values if len(values) == 2 else [*values, NULL])
+    return tree.chosen([tree.decision(arguments[0])], values if len(values) == 2 else [*values, NULL])
 
 
 def _nullif(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
@@ -136,6 +136,17 @@ def _split(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
         raise QueryError(f"{node.sql(dialect='spark')} is not known to mean the same outside of Java", hint=hint)
     most = limit - 1 if limit > 0 else -1
     return call(array(STRING), lambda x: x.split(by, most), [tree.as_type(arguments[0], STRING)])
+
+
+def _locate(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
+    """Looks at the start first: if that is NULL, it is 0."""
+    if not 2 <= len(arguments) <= 3:
+        raise _refuse(node)
+    texts_of = [tree.as_type(a, STRING) for a in arguments[:2]]
+    if len(arguments) == 2:
+        return call(INT, texts.locate, texts_of)
+    start = kept(tree.as_type(arguments[2], INT))
+    return choose(INT, [(is_null(start), constant(INT, 0))], call(INT, texts.locate, [*texts_of, start]))
 
 
 def trim(tree: Tree, node: exp.Trim) -> Part:
@@ -219,7 +230,14 @@ def _seconds(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
     """UNIX_TIMESTAMP of a time; that of a text has a format of its own."""
     if len(arguments) != 1 or not (part := tree.part(arguments[0])).type.is_time:
         raise _refuse(node)
-    return call(BIGINT, lambda x: x // 10**6, [cast(part, TIMESTAMP, tree.java)])
+    return call(BIGINT, lambda x: numbers.divide_whole(x, 10**6), [cast(part, TIMESTAMP, tree.java)])
+
+
+def _unix(tree: Tree, arguments: list[exp.Expr], node: exp.Expr, *, unit: int) -> Part:
+    """UNIX_MICROS and the like, of a TIMESTAMP and nothing else: rounded down."""
+    if len(arguments) != 1 or (part := tree.part(arguments[0])).type.name not in ("TIMESTAMP", "TIMESTAMP_NTZ"):
+        raise _refuse(node)
+    return call(BIGINT, lambda x: x // unit, [part])
 
 
 def _of_seconds(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
@@ -323,8 +341,7 @@ FUNCTIONS: dict[str, Handler] = {
     "substring": simple(STRING, texts.substring, STRING, INT, INT, least=2),
     "substr": simple(STRING, texts.substring, STRING, INT, INT, least=2), "left": simple(STRING, texts.left, STRING, INT),
     "right": simple(STRING, texts.right, STRING, INT), "replace": simple(STRING, texts.replace, STRING, STRING, STRING, least=2),
-    "instr": simple(INT, texts.instr, STRING, STRING), "locate": simple(INT, texts.locate, STRING, STRING, INT, least=2),
-    "position": simple(INT, texts.locate, STRING, STRING, INT, least=2),
+    "instr": simple(INT, texts.instr, STRING, STRING), "locate": _locate, "position": _locate,
     "startswith": simple(BOOLEAN, str.startswith, STRING, STRING), "endswith": simple(BOOLEAN, str.endswith, STRING, STRING),
     "contains": simple(BOOLEAN, str.__contains__, STRING, STRING), "split": _split,
     "lpad": simple(STRING, texts.pad_left, STRING, INT, STRING, least=2),
@@ -346,11 +363,11 @@ FUNCTIONS: dict[str, Handler] = {
     "date_sub": simple(DATE, lambda day, count: calendar.add_days(day, -count), DATE, INT),
     "datediff": simple(INT, lambda end, start: numbers.wrapped(end - start, 32), DATE, DATE),
     "date_diff": simple(INT, lambda end, start: numbers.wrapped(end - start, 32), DATE, DATE),
-    "unix_date": simple(INT, lambda day: day, DATE), "date_from_unix_date": simple(DATE, lambda day: day, INT),
+    "date_from_unix_date": simple(DATE, lambda day: day, INT),
     "make_date": simple(DATE, times.make_date, INT, INT, INT), "next_day": simple(DATE, times.next_day, DATE, STRING),
     "date_trunc": _date_trunc, "trunc": _trunc, "date_format": _date_format,
-    "unix_micros": simple(BIGINT, lambda x: x, TIMESTAMP), "unix_millis": simple(BIGINT, lambda x: x // 1000, TIMESTAMP),
-    "unix_seconds": simple(BIGINT, lambda x: x // 10**6, TIMESTAMP), "unix_timestamp": _seconds, "to_unix_timestamp": _seconds,
+    "unix_micros": partial(_unix, unit=1), "unix_millis": partial(_unix, unit=1000), "unix_seconds": partial(_unix, unit=10**6),
+    "unix_timestamp": _seconds, "to_unix_timestamp": _seconds,
     "timestamp_micros": simple(TIMESTAMP, lambda x: x, BIGINT),
     "timestamp_millis": simple(TIMESTAMP, lambda x: calendar.micros(x * 1000), BIGINT), "timestamp_seconds": _of_seconds,
     # arrays and maps

@@ -85,7 +85,8 @@ def arithmetic(sign: str, left: Part, right: Part, java: int) -> Part:
     if not all(p.type.is_number or p.type.name in ("STRING", "VOID") for p in (left, right)):
         raise no_operator(sign, left, right)
     names = {left.type.name, right.type.name}
-    if "DECIMAL" in names and all(p.type.name in ("DECIMAL", "VOID") or p.type.is_integer for p in (left, right)):
+    alike = all(p.type.name in ("DECIMAL", "VOID") or p.type.is_integer for p in (left, right))
+    if "DECIMAL" in names and alike and not (sign == "/" and "VOID" in names):
         return _of_decimals(sign, left, right)
     kind, (left, right) = together([left, right], java)
     if not kind.is_number:
@@ -212,8 +213,8 @@ def negative(part: Part, sign: str = "-") -> Part:
     if kind.is_float:
         return strict(kind, [part], lambda _, xs: f"-{xs[0]}" if sign == "-" else f"abs({xs[0]})")
     if kind.name == "DECIMAL":
-        minus = decimals.EXACT.minus if sign == "-" else decimals.EXACT.abs
-        return call(kind, lambda x: minus(x) or x, [part])
+        minus = decimals.negated(decimals.fitter(kind.precision, kind.scale), kind.precision)
+        return call(kind, minus if sign == "-" else lambda x: minus(x) if x < 0 else x, [part])
     raise QueryError(f"{'ABS' if sign != '-' else '-'} takes a number, and this is a {kind}", hint="CAST it to a number")
 
 

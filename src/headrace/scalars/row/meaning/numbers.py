@@ -136,11 +136,21 @@ def root(x: float) -> float:
 
 
 def floor(x: float) -> int:
-    return saturated(math.floor(x)) if math.isfinite(x) else saturated(x)
+    """A BIGINT; of NaN it is 0."""
+    return _inside(math.floor(x)) if x - x == 0.0 else _inside(x)
 
 
 def ceil(x: float) -> int:
-    return saturated(math.ceil(x)) if math.isfinite(x) else saturated(x)
+    """A BIGINT; of NaN it is 0."""
+    return _inside(math.ceil(x)) if x - x == 0.0 else _inside(x)
+
+
+def _inside(x: float) -> int:
+    if x != x:
+        return 0
+    if not LEAST <= x <= MOST:
+        raise Failed(f"{x} does not fit into BIGINT")
+    return int(x)
 
 
 def radians(x: float) -> float:
