@@ -1,4 +1,4 @@
-"""A posted event, from its JSON to values and a time, or to the reason why it is rejected: as `headrace run` reads it from a file."""
+"""A posted event: from its JSON to values and a time, or to why it is rejected, as `headrace run` reads it from a file."""
 
 from __future__ import annotations
 
@@ -157,9 +157,7 @@ def _midnight(day: int) -> int | None:
         return None
 
 
-def _punctuation(
-    promise: int | None, expr: Expr, values: tuple[Any, ...], schema: Schema, java: int
-) -> Punctuation | Rejected:
+def _punctuation(promise: int | None, expr: Expr, values: tuple[Any, ...], schema: Schema, java: int) -> Punctuation | Rejected:
     if promise is None or not MIN_TIME <= promise <= MAX_TIME:
         return Rejected(_outside("punctuation", expr, values, schema, java))
     return Punctuation(promise)

@@ -359,7 +359,9 @@ class Quick:
         names = {f"f{i}": name for i, name in enumerate(schema.names)}
         self.decode = msgspec.json.Decoder(msgspec.defstruct("Event", fields, rename=names, forbid_unknown_fields=True)).decode
         slow = fields_of(schema, java).fields
-        self.after = [(i, _later(k, read)) for i, (k, (_, read)) in enumerate(zip(kinds, slow, strict=True)) if k.name not in _READY]
+        self.after = [
+            (i, _later(k, read)) for i, (k, (_, read)) in enumerate(zip(kinds, slow, strict=True)) if k.name not in _READY
+        ]
 
     def read(self, data: bytes) -> tuple[Any, ...] | None:
         """The values; None where it takes a closer look."""
@@ -380,11 +382,11 @@ class Quick:
 
 
 _NOTHING = msgspec.Raw(b"null")
-_READY = {
+_READY: dict[str, Any] = {
     "STRING": str | None, "BOOLEAN": bool | None, "DOUBLE": float | None,
     **{name: Annotated[int, msgspec.Meta(ge=least, le=most)] | None for name, (least, most) in RANGES.items()},
 }  # fmt: skip
-_QUICK = defaultdict(lambda: msgspec.Raw, {**_READY, "TIMESTAMP": str | None, "TIMESTAMP_NTZ": str | None})
+_QUICK: defaultdict[str, Any] = defaultdict(lambda: msgspec.Raw, {**_READY, "TIMESTAMP": str | None, "TIMESTAMP_NTZ": str | None})
 
 
 def _later(kind: Type, read: Read) -> Callable[[Any], Any]:

@@ -29,7 +29,7 @@ def writer(schema: Schema) -> Callable[[Sequence[Any]], str]:
         scope[f"n{i}"] = f"{', ' if i else ''}{encode_basestring(field.name)}: "
         parts.append(f"{{n{i}}}{{'null' if v{i} is None else w{i}(v{i})}}")
     places = "".join(f"v{i}, " for i in range(len(schema.fields)))
-    source = f"def write(row):\n    {f'{places}= row' if places else 'pass'}\n    return f\"{{{{{''.join(parts)}}}}}\"\n"
+    source = f'def write(row):\n    {f"{places}= row" if places else "pass"}\n    return f"{{{{{"".join(parts)}}}}}"\n'
     exec(source, scope)
     found: Callable[[Sequence[Any]], str] = scope["write"]
     return found

@@ -19,7 +19,7 @@ Run = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """What is done with a value that is not NULL. Without `run` it stays; `fails` if it may raise, `nulls` if it may give NULL."""
+    """What is done with a value that is not NULL. Without `run` it stays; it `fails` if it may raise, and may give NULL."""
 
     run: Run | None = None
     fails: bool = False

@@ -6,18 +6,30 @@ import hashlib
 import math
 import zlib
 from collections.abc import Callable
+from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from headrace.errors import QueryError
+from headrace.plan.time import DAY
 from headrace.scalars.row import nested, operators
-from headrace.scalars.row.meaning import calendar, fdlibm, numbers, patterns, texts, times
+from headrace.scalars.row.meaning import calendar, decimals, fdlibm, numbers, patterns, texts, times
 from headrace.scalars.row.parts import NULL, Part, call, cast, choose, constant, first_there, is_null, kept, negated, strict
 from headrace.scalars.row.rounding import ROUNDING
 from headrace.scalars.row.types import (
-    BIGINT, BINARY, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type, array, decimal,
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    Type,
+    array,
+    decimal,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -47,7 +59,7 @@ def simple(
     return handle
 
 
-def _of_double(run: Callable[[float], float], *, nulls: bool = False) -> Handler:
+def _of_double(run: Callable[[float], float | None], *, nulls: bool = False) -> Handler:
     return simple(DOUBLE, run, DOUBLE, nulls=nulls)
 
 
@@ -100,7 +112,7 @@ def _concat(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
 
 def _concat_ws(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
     """What is NULL is left out; arrays are put in element by element."""
-    parts = []
+    parts: list[Part] = []
     for given in arguments:
         part = tree.part(given)
         lists = part.type == array(STRING) and parts
@@ -188,7 +200,7 @@ _STARTS: dict[str, Callable[[int], int]] = {
     **dict.fromkeys(("YEAR", "YYYY", "YY"), calendar.start_of_year), "QUARTER": calendar.start_of_quarter,
     **dict.fromkeys(("MONTH", "MON", "MM"), calendar.start_of_month), "WEEK": calendar.start_of_week,
 }  # fmt: skip
-_STEPS = {"MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 10**6, "MINUTE": 60 * 10**6, "HOUR": 3600 * 10**6, "DAY": 86400 * 10**6,
+_STEPS = {"MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 10**6, "MINUTE": 60 * 10**6, "HOUR": 3600 * 10**6, "DAY": DAY,
           "DD": 86400 * 10**6}  # fmt: skip
 
 
@@ -205,7 +217,7 @@ def _date_trunc(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
     start = _STARTS.get(unit)
     if start is None:
         raise QueryError(f"{unit!r} is no unit to cut a time to", hint=f"there are {', '.join((*_STARTS, *_STEPS))}")
-    return call(TIMESTAMP, lambda x: calendar.midnight(start(x // calendar.DAY)), [time])
+    return call(TIMESTAMP, lambda x: calendar.midnight(start(x // DAY)), [time])
 
 
 def _trunc(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
@@ -251,11 +263,16 @@ def _of_seconds(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
 
 _FIELDS: dict[str, Callable[[int], int]] = {
     **dict.fromkeys(("YEAR", "Y", "YEARS", "YR", "YRS"), calendar.year), **dict.fromkeys(("QUARTER", "QTR"), calendar.quarter),
-    **dict.fromkeys(("MONTH", "MON", "MONS", "MONTHS"), calendar.month), **dict.fromkeys(("WEEK", "W", "WEEKS"), calendar.week_of_year),
+    **dict.fromkeys(("MONTH", "MON", "MONS", "MONTHS"), calendar.month),
+    **dict.fromkeys(("WEEK", "W", "WEEKS"), calendar.week_of_year),
     **dict.fromkeys(("DAY", "D", "DAYS"), calendar.day_of_month), **dict.fromkeys(("DAYOFWEEK", "DOW"), calendar.day_of_week),
     **dict.fromkeys(("DOY",), calendar.day_of_year),
 }  # fmt: skip
 _CLOCK: dict[str, Callable[[int], int]] = {"HOUR": calendar.hour, "MINUTE": calendar.minute}
+
+
+def _with_fraction(time: int) -> Decimal:
+    return decimals.EXACT.scaleb(Decimal(time % (60 * 10**6)), -6)
 
 
 def extract(tree: Tree, node: exp.Extract) -> Part:
@@ -266,10 +283,7 @@ def extract(tree: Tree, node: exp.Extract) -> Part:
     if inner.type.is_time and name in _CLOCK:
         return call(INT, _CLOCK[name], [cast(inner, TIMESTAMP, tree.java)])
     if inner.type.is_time and name == "SECOND":
-        from headrace.scalars.row.meaning.decimals import EXACT, Decimal
-
-        run = lambda x: EXACT.scaleb(Decimal(x % (60 * 10**6)), -6)  # noqa: E731
-        return call(decimal(8, 6), run, [cast(inner, TIMESTAMP, tree.java)])
+        return call(decimal(8, 6), _with_fraction, [cast(inner, TIMESTAMP, tree.java)])
     raise _refuse(node)
 
 
@@ -304,7 +318,9 @@ def _array(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
 
 def _sha2(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
     size = arguments[1].name if isinstance(arguments[1], exp.Literal) else ""
-    run = {"224": hashlib.sha224, "256": hashlib.sha256, "0": hashlib.sha256, "384": hashlib.sha384, "512": hashlib.sha512}.get(size)
+    run = {"224": hashlib.sha224, "256": hashlib.sha256, "0": hashlib.sha256, "384": hashlib.sha384, "512": hashlib.sha512}.get(
+        size
+    )
     if run is None:
         raise _refuse(node)
     return call(STRING, lambda x: run(x).hexdigest(), [tree.as_type(arguments[0], BINARY)])
@@ -327,7 +343,8 @@ FUNCTIONS: dict[str, Handler] = {
     # numbers
     "abs": _abs, "sign": _sign, "signum": _sign, "pmod": _pmod, **ROUNDING,
     "sqrt": _of_double(numbers.root), "exp": _of_double(fdlibm.exp), "ln": _of_double(fdlibm.logarithm, nulls=True),
-    "log10": _of_double(fdlibm.logarithm_of_ten, nulls=True), "log": simple(DOUBLE, fdlibm.logarithm_to, DOUBLE, DOUBLE, nulls=True),
+    "log10": _of_double(fdlibm.logarithm_of_ten, nulls=True),
+    "log": simple(DOUBLE, fdlibm.logarithm_to, DOUBLE, DOUBLE, nulls=True),
     "power": simple(DOUBLE, fdlibm.power, DOUBLE, DOUBLE), "pow": simple(DOUBLE, fdlibm.power, DOUBLE, DOUBLE),
     "asin": _of_double(fdlibm.asin), "acos": _of_double(fdlibm.acos), "atan": _of_double(fdlibm.atan),
     "atan2": simple(DOUBLE, fdlibm.atan2, DOUBLE, DOUBLE), "radians": _of_double(numbers.radians),
@@ -351,7 +368,8 @@ FUNCTIONS: dict[str, Handler] = {
     "split_part": simple(STRING, texts.split_part, STRING, STRING, INT), "ascii": simple(INT, texts.ascii_of, STRING),
     "btrim": simple(STRING, str.strip, STRING, STRING), "md5": simple(STRING, lambda x: hashlib.md5(x).hexdigest(), BINARY),
     "sha": simple(STRING, lambda x: hashlib.sha1(x).hexdigest(), BINARY),
-    "sha1": simple(STRING, lambda x: hashlib.sha1(x).hexdigest(), BINARY), "sha2": _sha2, "crc32": simple(BIGINT, zlib.crc32, BINARY),
+    "sha1": simple(STRING, lambda x: hashlib.sha1(x).hexdigest(), BINARY), "sha2": _sha2,
+    "crc32": simple(BIGINT, zlib.crc32, BINARY),
     # dates and times
     "year": _date_part(calendar.year), "quarter": _date_part(calendar.quarter), "month": _date_part(calendar.month),
     "day": _date_part(calendar.day_of_month), "dayofmonth": _date_part(calendar.day_of_month),

@@ -10,7 +10,19 @@ from headrace.errors import QueryError
 from headrace.scalars.row.meaning import decimals, numbers
 from headrace.scalars.row.parts import Part, Writer, call, cast, constant, digits_needed, strict
 from headrace.scalars.row.types import (
-    BIGINT, BOOLEAN, DIGITS, DOUBLE, INTERVAL, RANGES, VOID, Type, as_decimal, bounded, common, decimal, wider,
+    BIGINT,
+    BOOLEAN,
+    DIGITS,
+    DOUBLE,
+    INTERVAL,
+    RANGES,
+    VOID,
+    Type,
+    as_decimal,
+    bounded,
+    common,
+    decimal,
+    wider,
 )  # fmt: skip
 
 Text = Callable[[str, str], str]
@@ -138,18 +150,18 @@ def _of_decimals(sign: str, left: Part, right: Part) -> Part:
     a, b = (b if a == VOID else a), (a if b == VOID else b)
     kind = _decimal_type(sign, a, b)
     fit = decimals.fitter(kind.precision, kind.scale)
-    sides = [_decimal(left, a), _decimal(right, b)]
+    left, right = _decimal(left, a), _decimal(right, b)
     match sign:
         case "+" | "-" | "*":
             run = {"+": decimals.add, "-": decimals.subtract, "*": decimals.multiply}[sign](fit)
-            return call(kind, run, sides)
+            return call(kind, run, [left, right])
         case "/":
-            return _right_first(kind, *sides, decimals.divide(fit))
+            return _right_first(kind, left, right, decimals.divide(fit))
         case "%":
-            return _right_first(kind, *sides, lambda x, y: fit(decimals.remainder(x, y)))
+            return _right_first(kind, left, right, lambda x, y: fit(decimals.remainder(x, y)))
     if a.precision - a.scale + b.scale > 18:
         raise no_operator(sign, left, right, "what it gives may not fit into a BIGINT: CAST to a DECIMAL of fewer digits")
-    return _right_first(BIGINT, *sides, decimals.quotient)
+    return _right_first(BIGINT, left, right, decimals.quotient)
 
 
 def pmod(left: Part, right: Part, java: int) -> Part:
@@ -159,7 +171,9 @@ def pmod(left: Part, right: Part, java: int) -> Part:
         a, b = (_sized(part, beside) for part, beside in ((left, right), (right, left)))
         a, b = (b if a == VOID else a), (a if b == VOID else b)
         kind = _decimal_type("%", a, b)
-        return _right_first(kind, _decimal(left, a), _decimal(right, b), decimals.pmod(decimals.fitter(kind.precision, kind.scale)))
+        return _right_first(
+            kind, _decimal(left, a), _decimal(right, b), decimals.pmod(decimals.fitter(kind.precision, kind.scale))
+        )
     kind, (left, right) = together([left, right], java)
     if kind.is_integer:
         bits = max(32, BITS[kind.name])
@@ -252,4 +266,16 @@ def of_all(kind: Type, parts: list[Part], make: Callable[[Writer, list[str]], st
     return Part(kind, write)
 
 
-__all__ = ["INTERVAL", "arithmetic", "bits", "compare", "comparison", "extreme", "negative", "of_all", "pmod", "together", "within"]
+__all__ = [
+    "INTERVAL",
+    "arithmetic",
+    "bits",
+    "compare",
+    "comparison",
+    "extreme",
+    "negative",
+    "of_all",
+    "pmod",
+    "together",
+    "within",
+]

@@ -18,7 +18,20 @@ from headrace.scalars.row.meaning import patterns
 from headrace.scalars.row.meaning.failed import Failed
 from headrace.scalars.row.operators import BITS
 from headrace.scalars.row.parts import (
-    NULL, Atom, Part, attempt, both, call, cast, choose, constant, decimal_literal, is_exactly, is_null, kept, negated,
+    NULL,
+    Atom,
+    Part,
+    attempt,
+    both,
+    call,
+    cast,
+    choose,
+    constant,
+    decimal_literal,
+    is_exactly,
+    is_null,
+    kept,
+    negated,
 )  # fmt: skip
 from headrace.scalars.row.types import BIGINT, BOOLEAN, DOUBLE, INT, RANGES, STRING, VOID, Type, decimal, type_of
 

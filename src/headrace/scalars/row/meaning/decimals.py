@@ -1,4 +1,4 @@
-"""DECIMAL, with the two roundings of Spark: to so many digits inside, then to the type of the result. Halves go away from zero."""
+"""DECIMAL, rounded twice as in Spark: to so many digits inside, then to the type of the result. Halves go away from zero."""
 
 from __future__ import annotations
 

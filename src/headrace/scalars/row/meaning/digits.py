@@ -36,7 +36,7 @@ def _shortest_single(x: float) -> tuple[str, int]:
 
 
 def _split(text: str) -> tuple[str, int]:
-    sign, digits, exponent = Decimal(text).as_tuple()
+    _, digits, exponent = Decimal(text).as_tuple()
     said = "".join(map(str, digits))
     assert isinstance(exponent, int), "it is finite"
     return said.rstrip("0") or "0", exponent + len(said)
@@ -62,8 +62,8 @@ def _developed(x: float, bits: int, least: int) -> tuple[str, int]:
     if step < 0:
         twos, lower, step = twos - step, lower - step, 0
     needed = max(size + twos + _bits_of_five(fives), lower + 1 + _bits_of_five(under + 1))
-    bits = 32 if needed < 32 else 64 if needed < 64 else None
-    return _develop(whole * 5**fives << twos, 5**fives << step, 5**under << lower, guess, bits)
+    wide = 32 if needed < 32 else 64 if needed < 64 else None
+    return _develop(whole * 5**fives << twos, 5**fives << step, 5**under << lower, guess, wide)
 
 
 def _bits_of_five(power: int) -> int:

@@ -175,7 +175,7 @@ def less(a: float, b: float) -> bool:
 
 def round_integer(x: int, digits: int, most: int, kind: str, *, even: bool = False) -> int:
     """ROUND(x, -digits) to a multiple of 10^digits: halves go away from zero, with `even` to the even one."""
-    unit = 10**digits
+    unit = int(10**digits)
     count, rest = divmod(abs(x), unit)
     up = 2 * rest > unit or (2 * rest == unit and (not even or count % 2 == 1))
     found = (count + up) * unit

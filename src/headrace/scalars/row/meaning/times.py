@@ -51,9 +51,9 @@ def read_date(text: str) -> int:
 def read_time(text: str, *, zoned: bool = True) -> int:
     """A text as a TIMESTAMP. The zone of one that is not `zoned` is looked at and does not count."""
     usual = _USUAL.match(text)
-    if usual is not None and (day := _midnight(usual[1])) is not None and usual[2] < "24":
+    if usual is not None and (since := _midnight(usual[1])) is not None and usual[2] < "24":
         micros = int(usual[5].ljust(6, "0")) if usual[5] else 0
-        return day + int(usual[2]) * HOUR + int(usual[3]) * MINUTE + int(usual[4]) * SECOND + micros
+        return since + int(usual[2]) * HOUR + int(usual[3]) * MINUTE + int(usual[4]) * SECOND + micros
     given = text.strip(BLANKS)
     found = _TIME.match(given)
     if found is None:
