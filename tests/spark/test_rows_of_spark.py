@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SIMPLIFYING = ("ConstantFolding", "ConvertToLocalRelation", "SpecialDatetimeValues", "NullPropagation", "BooleanSimplification",
-               "SimplifyConditionals", "SimplifyBinaryComparison", "OptimizeIn", "ReorderAssociativeOperator")  # fmt: skip
+               "SimplifyConditionals", "SimplifyBinaryComparison", "OptimizeIn", "ReorderAssociativeOperator",
+               "UnwrapCastInBinaryComparison")  # fmt: skip
 FAILED = "failed"
 TOGETHER = 150
 ROWS = 12

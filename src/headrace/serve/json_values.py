@@ -326,7 +326,7 @@ def time_reader(field: Field, java: int) -> Read:
 
     def read(raw: bytes) -> int:
         try:
-            return _dated(string(raw), zoned=zoned)
+            return times.read_time(string(raw), zoned=zoned)
         except Failed as error:
             raise Misfit from error
 
@@ -393,10 +393,4 @@ def _later(kind: Type, read: Read) -> Callable[[Any], Any]:
     """What is done with a text of a time, or with any other value that is still as it was written."""
     if kind.name not in ("TIMESTAMP", "TIMESTAMP_NTZ"):
         return lambda raw: read(bytes(raw))
-    return partial(_dated, zoned=kind.name == "TIMESTAMP")
-
-
-def _dated(text: str, *, zoned: bool) -> int:
-    if 0 <= text.lstrip(" ").find(":") < 4:
-        raise Misfit
-    return times.read_time(text, zoned=zoned)
+    return partial(times.read_time, zoned=kind.name == "TIMESTAMP")

@@ -98,7 +98,9 @@ def arithmetic(sign: str, left: Part, right: Part, java: int) -> Part:
         raise no_operator(sign, left, right)
     names = {left.type.name, right.type.name}
     alike = all(p.type.name in ("DECIMAL", "VOID") or p.type.is_integer for p in (left, right))
-    if "DECIMAL" in names and alike and not (sign == "/" and "VOID" in names):
+    if sign == "/" and names == {"DECIMAL", "VOID"}:
+        raise no_operator(sign, left, right, "write CAST(NULL AS DECIMAL(10, 2)), or leave it out")
+    if "DECIMAL" in names and alike:
         return _of_decimals(sign, left, right)
     kind, (left, right) = together([left, right], java)
     if not kind.is_number:
