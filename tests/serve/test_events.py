@@ -26,7 +26,7 @@ def read(text: str, of: Stream | None = None, exprs: tuple[str, ...] = ()) -> Ev
 def test_values_come_as_declared():
     text = '{"CARD": 12.50, "amount": 1.005, "at": "1970-01-01 00:00:01Z", "tags": ["a", null, 5], "other": {}}'
     assert read(text, exprs=("amount * 2", "UPPER(card)")) == Event(
-        ("12.50", Decimal("1.01"), 1_000_000, None, ["a", None, "5"]), 1_000_000, (Decimal("2.02"), "12.50")
+        ("12.5", Decimal("1.01"), 1_000_000, None, ["a", None, "5"]), 1_000_000, (Decimal("2.02"), "12.5")
     )
 
 

@@ -1,11 +1,11 @@
-"""A posted event, from its JSON to values and a time, or to the reason why it is rejected: as `headrace run` reads it from a file."""
+"""A posted event: from its JSON to values and a time, or to why it is rejected, as `headrace run` reads it from a file."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -17,19 +17,16 @@ from headrace.plan.stream import Stream
 from headrace.scalars.row.compiled import JAVA, ExpressionFailed, compile_row, compiled
 from headrace.scalars.row.meaning import calendar
 from headrace.scalars.row.meaning.failed import Failed
-from headrace.scalars.row.meaning.numbers import LEAST, MOST
-from headrace.scalars.row.types import Type, type_of
-from headrace.serve.json_values import Fields, Partly, decode_object, fields_of, text_of_value
+from headrace.scalars.row.types import type_of
+from headrace.serve.json_values import Fields, Misfit, Partly, Quick, Ruined, decode_object, fields_of, string_reader
 from headrace.serve.replies import spark_json
 
 MIN_TIME = -62_135_596_800_000_000  # 0001-01-01
 MAX_TIME = 253_402_300_799_999_999  # 9999-12-31
-Times = Callable[[Any], int | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """The declared columns, the time, and what was asked for besides."""
+class Event(NamedTuple):
+    """The declared columns, the time, and what was asked for besides. No dataclass: one is made for every event."""
 
     values: tuple[Any, ...]
     time: int
@@ -51,6 +48,7 @@ class Rejected:
 
 
 Read = Callable[[bytes, int], Event | Punctuation | Rejected]
+Made = Callable[[int], Event | Punctuation]
 
 
 def reader(stream: Stream, exprs: Sequence[Expr] = (), guards: Mapping[Expr, Expr] | None = None, *, java: int = JAVA) -> Read:
@@ -59,57 +57,117 @@ def reader(stream: Stream, exprs: Sequence[Expr] = (), guards: Mapping[Expr, Exp
     `exprs` are computed for every event, in this order; where one fails, the event is rejected. One that only some queries use
     is computed as its guard, which is NULL where none does.
     """
-    fields, schema = fields_of(stream.schema), stream.schema
-    said = _clause(stream, "PUNCTUATED BY", stream.punctuation, java)
-    at = _clause(stream, "TIMESTAMP BY", stream.timestamp, java)
-    tried = [(guards or {}).get(e, e) for e in exprs]
-    compute = compile_row([*tried, *([stream.timestamp] if stream.timestamp is not None else [])], schema, java=java)
-    named = [*exprs, *([stream.timestamp] if stream.timestamp is not None else [])]
-    known = compiled([stream.punctuation], schema, java=java).function if stream.punctuation is not None else None
+    dated = (stream.timestamp,) if stream.timestamp is not None else ()
+    compute = compile_row([*((guards or {}).get(e, e) for e in exprs), *dated], stream.schema, java=java)
+    at = _Clause.of(stream, "timestamp", "TIMESTAMP BY", stream.timestamp, java)
+    upto = _Clause.of(stream, "punctuation", "PUNCTUATED BY", stream.punctuation, java)
+    return _Reader(stream.schema, Quick(stream.schema, java).read, fields_of(stream.schema, java), compute, (*exprs, *dated),
+                   at, upto, java)  # fmt: skip
 
-    def read(data: bytes, now: int) -> Event | Punctuation | Rejected:
-        values = _values(data, fields, schema)
+
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    """An expression that is a time: what computes it, and what makes microseconds of it; None where they do not fit."""
+
+    what: str
+    expr: Expr
+    compute: Callable[[Sequence[Any]], tuple[Any, ...]]
+    micros: Callable[[Any], int | None]
+
+    @staticmethod
+    def of(stream: Stream, what: str, clause: str, expr: Expr | None, java: int) -> _Clause | None:
+        if expr is None:
+            return None
+        found = compiled([expr], stream.schema, java=java)
+        kind, unit = found.types[0], stream.timestamp_unit
+        if kind.name in ("TIMESTAMP", "TIMESTAMP_NTZ"):
+            return _Clause(what, expr, found.function, lambda value: value)
+        if kind.name == "DATE":
+            return _Clause(what, expr, found.function, _midnight)
+        if kind.is_integer:
+            return _Clause(what, expr, found.function, lambda value: value * unit)
+        hint = "give a TIMESTAMP, a DATE or an integer"
+        raise QueryError(f"{clause} {expr} is a {kind}", where=f"stream {stream.name!r}", hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    schema: Schema
+    quick: Callable[[bytes], tuple[Any, ...] | None]
+    fields: Fields
+    compute: Callable[[Sequence[Any]], tuple[Any, ...]]
+    computed: tuple[Expr, ...]
+    at: _Clause | None
+    upto: _Clause | None
+    java: int
+
+    def __call__(self, data: bytes, now: int) -> Event | Punctuation | Rejected:
+        values = self.quick(data) or self._slowly(data)
         if isinstance(values, Rejected):
             return values
         try:
-            if known is not None and stream.punctuation is not None and said is not None:
-                promise = known(values)[0]
-                if promise is not None:
-                    return _punctuation(said(promise), stream.punctuation, values, schema, java)
-            computed = compute(values)
+            if self.upto is not None and (promise := self.upto.compute(values)[0]) is not None:
+                return self._time(self.upto, promise, values, Punctuation)
         except ExpressionFailed as error:
-            failed = stream.punctuation if error.expr == stream.punctuation and error.number == 0 else named[error.number]
-            assert failed is not None, "one of those that were computed"
-            return Rejected(f"the expression {failed} failed{_with(failed, values, schema, java)}")
-        if at is None or stream.timestamp is None:
+            return self._failed(error.expr, values)
+        try:
+            computed = self.compute(values)
+        except ExpressionFailed as error:
+            return self._failed(self.computed[error.number], values)
+        if self.at is None:
             return Event(values, now, computed)
         given = computed[-1]
         if given is None:
-            beside = "" if stream.timestamp.as_column else _with(stream.timestamp, values, schema, java)
-            return Rejected(f"the timestamp {stream.timestamp} is NULL{beside}")
-        time = at(given)
+            beside = "" if self.at.expr.as_column else self._with(self.at.expr, values)
+            return Rejected(f"the timestamp {self.at.expr} is NULL{beside}")
+        return self._time(self.at, given, values, lambda time: Event(values, time, computed[:-1]))
+
+    def _time(self, clause: _Clause, value: Any, values: tuple[Any, ...], made: Made) -> Event | Punctuation | Rejected:
+        time = clause.micros(value)
         if time is None or not MIN_TIME <= time <= MAX_TIME:
-            return Rejected(_outside("timestamp", stream.timestamp, values, schema, java))
-        return Event(values, time, computed[:-1])
+            return Rejected(f"the {clause.what} {clause.expr} is outside years 1 to 9999{self._with(clause.expr, values)}")
+        return made(time)
 
-    return read
+    def _failed(self, expr: Expr, values: tuple[Any, ...]) -> Rejected:
+        return Rejected(f"the expression {expr} failed{self._with(expr, values)}")
+
+    def _with(self, expr: Expr, values: tuple[Any, ...]) -> str:
+        """The values that an expression was computed from, as Spark would write them."""
+        places = [self.schema.names.index(self.schema.field(name).name) for name in expr.columns if self.schema.has(name)]
+        told = []
+        for place in dict.fromkeys(places):
+            field = self.schema.fields[place]
+            told.append(f"{field.name} = {shown(spark_json(type_of(field.type), values[place], self.java))}")
+        return f", with {', '.join(told)}" if told else ""
+
+    def _slowly(self, data: bytes) -> tuple[Any, ...] | Rejected:
+        """The declared columns; keys that are not declared do not matter."""
+        try:
+            data.decode()
+            values, misfits = self.fields.read(decode_object(data))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            return Rejected(_not_json(data, self.schema, error))
+        except Ruined:
+            return Rejected(json_reason(data.decode(), range(len(self.schema.fields)), self.schema))
+        return self._misfit(data, misfits) if misfits else tuple(values)
+
+    def _misfit(self, data: bytes, misfits: list[tuple[int, Misfit]]) -> Rejected:
+        """A run reads times by themselves: they are only told of where everything else fits."""
+        times = [number for number, _ in misfits if self.schema.fields[number].type.startswith("TIMESTAMP")]
+        if len(times) < len(misfits):
+            alone = [number for number, why in misfits if not isinstance(why, Partly)]
+            return Rejected(json_reason(data.decode(), alone, self.schema))
+        field = self.schema.fields[times[0]]
+        given = {key.lower(): raw for key, raw in decode_object(data).items()}
+        text = string_reader(self.java)(bytes(given[field.name.lower()]))
+        return Rejected(f"column {field.name!r} is {field.type}, and here is {text!r}")
 
 
-def _values(data: bytes, fields: Fields, schema: Schema) -> tuple[Any, ...] | Rejected:
-    """The declared columns; keys that are not declared do not matter."""
+def _midnight(day: int) -> int | None:
     try:
-        values, misfits = fields.read(decode_object(data))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return Rejected(_not_json(data, schema, error))
-    if not misfits:
-        return tuple(values)
-    text = data.decode()
-    times = [number for number, _ in misfits if schema.fields[number].type.startswith("TIMESTAMP")]
-    if len(times) < len(misfits):
-        return Rejected(json_reason(text, [number for number, why in misfits if not isinstance(why, Partly)], schema))
-    field = schema.fields[times[0]]
-    given = {key.lower(): raw for key, raw in decode_object(data).items()}
-    return Rejected(f"column {field.name!r} is {field.type}, and here is {text_of_value(bytes(given[field.name.lower()]))!r}")
+        return calendar.midnight(day)
+    except Failed:
+        return None
 
 
 def _not_json(data: bytes, schema: Schema, error: Exception) -> str:
@@ -124,52 +182,3 @@ def _not_json(data: bytes, schema: Schema, error: Exception) -> str:
     except (ValueError, RecursionError):
         return json_reason(text, (), schema)
     return f"it is not JSON: {error}"  # of what only some call so, such as NaN
-
-
-def _clause(stream: Stream, clause: str, expr: Expr | None, java: int) -> Times | None:
-    """What makes microseconds of the value of an expression; None where they do not fit."""
-    if expr is None:
-        return None
-    kind = compiled([expr], stream.schema, java=java).types[0]
-    if kind.name in ("TIMESTAMP", "TIMESTAMP_NTZ"):
-        return lambda value: value
-    if kind.name == "DATE":
-        return _midnight
-    if not kind.is_integer:
-        hint = "give a TIMESTAMP, a DATE or an integer"
-        raise QueryError(f"{clause} {expr} is a {kind}", where=f"stream {stream.name!r}", hint=hint)
-    unit = stream.timestamp_unit
-    return lambda value: value * unit if LEAST <= value * unit <= MOST else None
-
-
-def _midnight(day: int) -> int | None:
-    try:
-        return calendar.midnight(day)
-    except Failed:
-        return None
-
-
-def _punctuation(
-    promise: int | None, expr: Expr, values: tuple[Any, ...], schema: Schema, java: int
-) -> Punctuation | Rejected:
-    if promise is None or not MIN_TIME <= promise <= MAX_TIME:
-        return Rejected(_outside("punctuation", expr, values, schema, java))
-    return Punctuation(promise)
-
-
-def _outside(what: str, expr: Expr, values: tuple[Any, ...], schema: Schema, java: int) -> str:
-    return f"the {what} {expr} is outside years 1 to 9999{_with(expr, values, schema, java)}"
-
-
-def _with(expr: Expr, values: tuple[Any, ...], schema: Schema, java: int) -> str:
-    """The values that an expression was computed from, as Spark would write them."""
-    used = [schema.field(name).name for name in expr.columns if schema.has(name)]
-    told = []
-    for name in dict.fromkeys(used):
-        place = schema.names.index(name)
-        told.append(f"{name} = {shown(spark_json(_type(schema, place), values[place], java))}")
-    return f", with {', '.join(told)}" if told else ""
-
-
-def _type(schema: Schema, place: int) -> Type:
-    return type_of(schema.fields[place].type)

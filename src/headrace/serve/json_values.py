@@ -6,18 +6,20 @@ fit, the whole row is rejected; what of it could be read decides only on the wor
 
 from __future__ import annotations
 
-import binascii
+import json
 import re
 from base64 import b64decode
+from collections import defaultdict
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 
 import msgspec
 
 from headrace.errors import QueryError
 from headrace.plan.schema import Field, Schema
-from headrace.scalars.row.meaning import decimals, numbers, texts, times
+from headrace.scalars.row.meaning import decimals, digits, numbers, texts, times
 from headrace.scalars.row.meaning.failed import Failed
 from headrace.scalars.row.types import RANGES, Type, type_of
 
@@ -33,6 +35,8 @@ _NOT_NUMBERS = {
     "NaN": float("nan"), "+INF": float("inf"), "+Infinity": float("inf"), "Infinity": float("inf"), "-INF": float("-inf"),
     "-Infinity": float("-inf"),
 }  # fmt: skip
+_BASE64 = re.compile(r"(?:[\x00-\x20]*[A-Za-z0-9+/]{4})*[\x00-\x20]*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?[\x00-\x20]*\Z")
+_NO_BASE64 = re.compile(r"[^A-Za-z0-9+/=]")
 _DAYS = re.compile(r"[+-]?\d+\Z")
 _FIRST_GREGORIAN = -141_427  # days; before it the numbers meant another calendar
 _MOST_INT = 2**31 - 1
@@ -42,12 +46,16 @@ class Misfit(Exception):
     """A value is not of its type."""
 
 
+class Ruined(Exception):
+    """A text behind which Spark's parser does not find its way again: nothing of the row is read."""
+
+
 class Partly(Misfit):
     """A nested value of which only a part fits."""
 
 
-def reader_of(kind: Type) -> Read:
-    """What reads a value of a type."""
+def reader_of(kind: Type, java: int) -> Read:
+    """What reads a value of a type, as a Spark on this version of Java does."""
     match kind.name:
         case "BOOLEAN":
             return _boolean
@@ -56,7 +64,7 @@ def reader_of(kind: Type) -> Read:
         case "FLOAT" | "DOUBLE":
             return _float if kind.name == "FLOAT" else _double
         case "STRING":
-            return _string
+            return string_reader(java)
         case "DECIMAL":
             return _decimal(kind)
         case "DATE":
@@ -64,11 +72,11 @@ def reader_of(kind: Type) -> Read:
         case "BINARY":
             return _binary
         case "ARRAY":
-            return _array(kind)
+            return _array(kind, java)
         case "STRUCT":
-            return _struct(kind)
+            return _struct(kind, java)
         case "MAP" if kind.parts[0].name == "STRING":
-            return _map(kind)
+            return _map(kind, java)
     raise QueryError(f"values of type {kind} are not read from an event", hint="declare a STRING and CAST it in the query")
 
 
@@ -123,8 +131,54 @@ def _float(raw: bytes) -> float:
     return texts.single_of_text(raw.decode(), near) if near - near == 0.0 and near else near
 
 
-def _string(raw: bytes) -> str:
-    return _text(raw) if raw[:1] == b'"' else raw.decode()
+def string_reader(java: int) -> Read:
+    """A STRING is a text, or any other value as Jackson writes it anew: numbers with a point as Java prints them."""
+    shown = digits.digits_of(java)
+
+    def read(raw: bytes) -> str:
+        return _text(raw) if raw[:1] == b'"' else written(raw.decode(), shown)
+
+    return read
+
+
+def written(text: str, shown: digits.Digits) -> str:
+    """A value of JSON without white space.
+
+    >>> written('{ "a" : [ 1.50, -0 ] }', digits.digits_of(17))
+    '{"a":[1.5,0]}'
+    """
+    return _anew(json.loads(text, object_pairs_hook=_Pairs, parse_float=_Float), shown)
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object, with keys that are there twice."""
+
+
+class _Float(float):
+    """A number with a point or an exponent."""
+
+
+def _anew(value: Any, shown: digits.Digits) -> str:
+    match value:
+        case _Pairs():
+            return "{" + ",".join(f"{_quoted(key)}:{_anew(one, shown)}" for key, one in value) + "}"
+        case list():
+            return "[" + ",".join(_anew(one, shown) for one in value) + "]"
+        case str():
+            return _quoted(value)
+        case float():
+            text = digits.text_of(value, shown)
+            return text if value - value == 0.0 else f'"{text}"'
+        case None | bool():
+            return json.dumps(value)
+    return str(value)
+
+
+_CONTROLS = {i: f"\\u{i:04X}" for i in range(32)} | {ord(s): f"\\{c}" for s, c in zip('"\\\b\t\n\f\r', '"\\btnfr', strict=True)}
+
+
+def _quoted(text: str) -> str:
+    return f'"{text.translate(_CONTROLS)}"'
 
 
 def _decimal(kind: Type) -> Read:
@@ -161,14 +215,15 @@ def _date(raw: bytes) -> int:
 def _binary(raw: bytes) -> bytes:
     if raw[:1] != b'"':
         raise Misfit
-    try:
-        return b64decode("".join(sign for sign in _text(raw) if sign > " "), validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise Misfit from error
+    text = _text(raw)
+    if _BASE64.match(text) is not None:
+        return b64decode("".join(sign for sign in text if sign > " "))
+    alone = _NO_BASE64.search(text) is None and len(text.rstrip("=")) % 4 == 1  # the quote is taken for its second sign
+    raise Ruined if alone else Misfit
 
 
-def _array(kind: Type) -> Read:
-    inner = nullable(reader_of(kind.parts[0]))
+def _array(kind: Type, java: int) -> Read:
+    inner = nullable(reader_of(kind.parts[0], java))
 
     def read(raw: bytes) -> list[Any]:
         if raw[:1] != b"[":
@@ -186,8 +241,8 @@ def _array(kind: Type) -> Read:
     return read
 
 
-def _map(kind: Type) -> Read:
-    inner = nullable(reader_of(kind.parts[1]))
+def _map(kind: Type, java: int) -> Read:
+    inner = nullable(reader_of(kind.parts[1], java))
 
     def read(raw: bytes) -> dict[str, Any]:
         if raw[:1] != b"{":
@@ -205,8 +260,8 @@ def _map(kind: Type) -> Read:
     return read
 
 
-def _struct(kind: Type) -> Read:
-    fields = Fields(kind.names, tuple(nullable(reader_of(part)) for part in kind.parts))
+def _struct(kind: Type, java: int) -> Read:
+    fields = Fields(kind.names, tuple(nullable(reader_of(part, java)) for part in kind.parts))
 
     def read(raw: bytes) -> tuple[Any, ...]:
         if raw[:1] != b"{":
@@ -265,37 +320,77 @@ def _fold(name: str) -> str:
     return name.translate(_LOWER)
 
 
-def time_reader(field: Field) -> Read:
+def time_reader(field: Field, java: int) -> Read:
     """A TIMESTAMP column is read as text first, and then as in a query; an hour without a date is none."""
-    zoned = type_of(field.type).name == "TIMESTAMP"
+    zoned, string = type_of(field.type).name == "TIMESTAMP", string_reader(java)
 
     def read(raw: bytes) -> int:
-        text = _string(raw)
-        if 0 <= text.lstrip(" ").find(":") < 4:
-            raise Misfit
         try:
-            return times.read_time(text, zoned=zoned)
+            return times.read_time(string(raw), zoned=zoned)
         except Failed as error:
             raise Misfit from error
 
     return read
 
 
-def fields_of(schema: Schema) -> Fields:
+def fields_of(schema: Schema, java: int) -> Fields:
     """The declared columns."""
     readers = []
     for field in schema.fields:
         kind = type_of(field.type)
         timed = kind.name in ("TIMESTAMP", "TIMESTAMP_NTZ")
         try:
-            readers.append(nullable(time_reader(field) if timed else reader_of(kind)))
+            readers.append(nullable(time_reader(field, java) if timed else reader_of(kind, java)))
         except QueryError as error:
             raise QueryError(f"column {field.name!r}: {error.message}", hint=error.hint) from error
     return Fields(schema.names, tuple(readers))
 
 
-def text_of_value(raw: bytes) -> str:
-    return _string(raw)
+def decode_object(data: bytes) -> dict[str, msgspec.Raw]:
+    return _object(data)
 
 
-decode_object = _object
+class Quick:
+    """Reads what fits as it is: an event whose keys are the declared ones, with values that cannot be mistaken."""
+
+    def __init__(self, schema: Schema, java: int) -> None:
+        kinds = [type_of(field.type) for field in schema.fields]
+        fields = [(f"f{i}", _QUICK[k.name], _NOTHING if _QUICK[k.name] is msgspec.Raw else None) for i, k in enumerate(kinds)]
+        names = {f"f{i}": name for i, name in enumerate(schema.names)}
+        self.decode = msgspec.json.Decoder(msgspec.defstruct("Event", fields, rename=names, forbid_unknown_fields=True)).decode
+        slow = fields_of(schema, java).fields
+        self.after = [
+            (i, _later(k, read)) for i, (k, (_, read)) in enumerate(zip(kinds, slow, strict=True)) if k.name not in _READY
+        ]
+
+    def read(self, data: bytes) -> tuple[Any, ...] | None:
+        """The values; None where it takes a closer look."""
+        if len(data) > _LONGEST:  # of which all might be one number
+            return None
+        try:
+            values = msgspec.structs.astuple(self.decode(data))
+            if not self.after:
+                return values
+            found = list(values)
+            for place, read in self.after:
+                value = found[place]
+                if value is not None:
+                    found[place] = read(value)
+            return tuple(found)
+        except (msgspec.DecodeError, Misfit, Ruined, Failed, UnicodeDecodeError):
+            return None
+
+
+_NOTHING = msgspec.Raw(b"null")
+_READY: dict[str, Any] = {
+    "STRING": str | None, "BOOLEAN": bool | None, "DOUBLE": float | None,
+    **{name: Annotated[int, msgspec.Meta(ge=least, le=most)] | None for name, (least, most) in RANGES.items()},
+}  # fmt: skip
+_QUICK: defaultdict[str, Any] = defaultdict(lambda: msgspec.Raw, {**_READY, "TIMESTAMP": str | None, "TIMESTAMP_NTZ": str | None})
+
+
+def _later(kind: Type, read: Read) -> Callable[[Any], Any]:
+    """What is done with a text of a time, or with any other value that is still as it was written."""
+    if kind.name not in ("TIMESTAMP", "TIMESTAMP_NTZ"):
+        return lambda raw: read(bytes(raw))
+    return partial(times.read_time, zoned=kind.name == "TIMESTAMP")

@@ -23,8 +23,16 @@ def writer(schema: Schema) -> Callable[[Sequence[Any]], str]:
     >>> writer(Schema.of(card="STRING", at="TIMESTAMP"))(("a", 1_500_000))
     '{"card": "a", "at": "1970-01-01T00:00:01.500000Z"}'
     """
-    columns = [(f"{encode_basestring(f.name)}: ", text_of(type_of(f.type))) for f in schema.fields]
-    return lambda row: "{" + ", ".join([head + write(value) for (head, write), value in zip(columns, row, strict=True)]) + "}"
+    scope, parts = dict[str, Any](), []
+    for i, field in enumerate(schema.fields):
+        scope[f"w{i}"] = _text_of(type_of(field.type))
+        scope[f"n{i}"] = f"{', ' if i else ''}{encode_basestring(field.name)}: "
+        parts.append(f"{{n{i}}}{{'null' if v{i} is None else w{i}(v{i})}}")
+    places = "".join(f"v{i}, " for i in range(len(schema.fields)))
+    source = f'def write(row):\n    {f"{places}= row" if places else "pass"}\n    return f"{{{{{"".join(parts)}}}}}"\n'
+    exec(source, scope)
+    found: Callable[[Sequence[Any]], str] = scope["write"]
+    return found
 
 
 @lru_cache(maxsize=1024)

@@ -12,14 +12,14 @@ from headrace.errors import QueryError
 from headrace.plan.time import SECOND
 from headrace.scalars.row.meaning import calendar, decimals, digits, numbers, texts, times
 from headrace.scalars.row.meaning.failed import Failed
-from headrace.scalars.row.types import DOUBLE, RANGES, TIMESTAMP, Type, as_decimal
+from headrace.scalars.row.types import DOUBLE, RANGES, TIMESTAMP, UNITS, Type, as_decimal
 
 Run = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """What is done with a value that is not NULL. Without `run` it stays; `fails` if it may raise, `nulls` if it may give NULL."""
+    """What is done with a value that is not NULL. Without `run` it stays; it `fails` if it may raise, and may give NULL."""
 
     run: Run | None = None
     fails: bool = False
@@ -76,7 +76,7 @@ def _single(one: Type, other: Type, java: int) -> Cast | None:
         case "BINARY" if one.name == "STRING":
             return _SAFE(str.encode)
         case "INTERVAL" if one.name == "INTERVAL":
-            return STAYS if one.units[1] == other.units[1] or other.units[1] == "SECOND" else None
+            return STAYS if UNITS.index(other.units[1]) >= UNITS.index(one.units[1]) else None
     return None
 
 

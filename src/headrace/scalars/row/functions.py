@@ -6,18 +6,30 @@ import hashlib
 import math
 import zlib
 from collections.abc import Callable
+from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from headrace.errors import QueryError
+from headrace.plan.time import DAY
 from headrace.scalars.row import nested, operators
-from headrace.scalars.row.meaning import calendar, fdlibm, numbers, patterns, texts, times
-from headrace.scalars.row.parts import NULL, Part, call, cast, constant, first_there, is_null, kept, negated, strict
+from headrace.scalars.row.meaning import calendar, decimals, fdlibm, numbers, patterns, texts, times
+from headrace.scalars.row.parts import NULL, Part, call, cast, choose, constant, first_there, is_null, kept, negated, strict
 from headrace.scalars.row.rounding import ROUNDING
 from headrace.scalars.row.types import (
-    BIGINT, BINARY, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type, array, decimal,
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    Type,
+    array,
+    decimal,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -47,7 +59,7 @@ def simple(
     return handle
 
 
-def _of_double(run: Callable[[float], float], *, nulls: bool = False) -> Handler:
+def _of_double(run: Callable[[float], float | None], *, nulls: bool = False) -> Handler:
     return simple(DOUBLE, run, DOUBLE, nulls=nulls)
 
 
@@ -61,7 +73,7 @@ def _coalesce(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
 
 def _if(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
     values = [tree.part(a) for a in arguments[1:]]
-    return tree.chosen([tree.condition(arguments[0])], values if len(values) == 2 else [*values, NULL])
+    return tree.chosen([tree.decision(arguments[0])], values if len(values) == 2 else [*values, NULL])
 
 
 def _nullif(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
@@ -100,7 +112,7 @@ def _concat(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
 
 def _concat_ws(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
     """What is NULL is left out; arrays are put in element by element."""
-    parts = []
+    parts: list[Part] = []
     for given in arguments:
         part = tree.part(given)
         lists = part.type == array(STRING) and parts
@@ -136,6 +148,17 @@ def _split(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
         raise QueryError(f"{node.sql(dialect='spark')} is not known to mean the same outside of Java", hint=hint)
     most = limit - 1 if limit > 0 else -1
     return call(array(STRING), lambda x: x.split(by, most), [tree.as_type(arguments[0], STRING)])
+
+
+def _locate(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
+    """Looks at the start first: if that is NULL, it is 0."""
+    if not 2 <= len(arguments) <= 3:
+        raise _refuse(node)
+    texts_of = [tree.as_type(a, STRING) for a in arguments[:2]]
+    if len(arguments) == 2:
+        return call(INT, texts.locate, texts_of)
+    start = kept(tree.as_type(arguments[2], INT))
+    return choose(INT, [(is_null(start), constant(INT, 0))], call(INT, texts.locate, [*texts_of, start]))
 
 
 def trim(tree: Tree, node: exp.Trim) -> Part:
@@ -177,7 +200,7 @@ _STARTS: dict[str, Callable[[int], int]] = {
     **dict.fromkeys(("YEAR", "YYYY", "YY"), calendar.start_of_year), "QUARTER": calendar.start_of_quarter,
     **dict.fromkeys(("MONTH", "MON", "MM"), calendar.start_of_month), "WEEK": calendar.start_of_week,
 }  # fmt: skip
-_STEPS = {"MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 10**6, "MINUTE": 60 * 10**6, "HOUR": 3600 * 10**6, "DAY": 86400 * 10**6,
+_STEPS = {"MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 10**6, "MINUTE": 60 * 10**6, "HOUR": 3600 * 10**6, "DAY": DAY,
           "DD": 86400 * 10**6}  # fmt: skip
 
 
@@ -194,7 +217,7 @@ def _date_trunc(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
     start = _STARTS.get(unit)
     if start is None:
         raise QueryError(f"{unit!r} is no unit to cut a time to", hint=f"there are {', '.join((*_STARTS, *_STEPS))}")
-    return call(TIMESTAMP, lambda x: calendar.midnight(start(x // calendar.DAY)), [time])
+    return call(TIMESTAMP, lambda x: calendar.midnight(start(x // DAY)), [time])
 
 
 def _trunc(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
@@ -219,7 +242,14 @@ def _seconds(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
     """UNIX_TIMESTAMP of a time; that of a text has a format of its own."""
     if len(arguments) != 1 or not (part := tree.part(arguments[0])).type.is_time:
         raise _refuse(node)
-    return call(BIGINT, lambda x: x // 10**6, [cast(part, TIMESTAMP, tree.java)])
+    return call(BIGINT, lambda x: numbers.divide_whole(x, 10**6), [cast(part, TIMESTAMP, tree.java)])
+
+
+def _unix(tree: Tree, arguments: list[exp.Expr], node: exp.Expr, *, unit: int) -> Part:
+    """UNIX_MICROS and the like, of a TIMESTAMP and nothing else: rounded down."""
+    if len(arguments) != 1 or (part := tree.part(arguments[0])).type.name not in ("TIMESTAMP", "TIMESTAMP_NTZ"):
+        raise _refuse(node)
+    return call(BIGINT, lambda x: x // unit, [part])
 
 
 def _of_seconds(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
@@ -233,11 +263,16 @@ def _of_seconds(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
 
 _FIELDS: dict[str, Callable[[int], int]] = {
     **dict.fromkeys(("YEAR", "Y", "YEARS", "YR", "YRS"), calendar.year), **dict.fromkeys(("QUARTER", "QTR"), calendar.quarter),
-    **dict.fromkeys(("MONTH", "MON", "MONS", "MONTHS"), calendar.month), **dict.fromkeys(("WEEK", "W", "WEEKS"), calendar.week_of_year),
+    **dict.fromkeys(("MONTH", "MON", "MONS", "MONTHS"), calendar.month),
+    **dict.fromkeys(("WEEK", "W", "WEEKS"), calendar.week_of_year),
     **dict.fromkeys(("DAY", "D", "DAYS"), calendar.day_of_month), **dict.fromkeys(("DAYOFWEEK", "DOW"), calendar.day_of_week),
     **dict.fromkeys(("DOY",), calendar.day_of_year),
 }  # fmt: skip
 _CLOCK: dict[str, Callable[[int], int]] = {"HOUR": calendar.hour, "MINUTE": calendar.minute}
+
+
+def _with_fraction(time: int) -> Decimal:
+    return decimals.EXACT.scaleb(Decimal(time % (60 * 10**6)), -6)
 
 
 def extract(tree: Tree, node: exp.Extract) -> Part:
@@ -248,10 +283,7 @@ def extract(tree: Tree, node: exp.Extract) -> Part:
     if inner.type.is_time and name in _CLOCK:
         return call(INT, _CLOCK[name], [cast(inner, TIMESTAMP, tree.java)])
     if inner.type.is_time and name == "SECOND":
-        from headrace.scalars.row.meaning.decimals import EXACT, Decimal
-
-        run = lambda x: EXACT.scaleb(Decimal(x % (60 * 10**6)), -6)  # noqa: E731
-        return call(decimal(8, 6), run, [cast(inner, TIMESTAMP, tree.java)])
+        return call(decimal(8, 6), _with_fraction, [cast(inner, TIMESTAMP, tree.java)])
     raise _refuse(node)
 
 
@@ -286,7 +318,9 @@ def _array(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
 
 def _sha2(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
     size = arguments[1].name if isinstance(arguments[1], exp.Literal) else ""
-    run = {"224": hashlib.sha224, "256": hashlib.sha256, "0": hashlib.sha256, "384": hashlib.sha384, "512": hashlib.sha512}.get(size)
+    run = {"224": hashlib.sha224, "256": hashlib.sha256, "0": hashlib.sha256, "384": hashlib.sha384, "512": hashlib.sha512}.get(
+        size
+    )
     if run is None:
         raise _refuse(node)
     return call(STRING, lambda x: run(x).hexdigest(), [tree.as_type(arguments[0], BINARY)])
@@ -309,7 +343,8 @@ FUNCTIONS: dict[str, Handler] = {
     # numbers
     "abs": _abs, "sign": _sign, "signum": _sign, "pmod": _pmod, **ROUNDING,
     "sqrt": _of_double(numbers.root), "exp": _of_double(fdlibm.exp), "ln": _of_double(fdlibm.logarithm, nulls=True),
-    "log10": _of_double(fdlibm.logarithm_of_ten, nulls=True), "log": simple(DOUBLE, fdlibm.logarithm_to, DOUBLE, DOUBLE, nulls=True),
+    "log10": _of_double(fdlibm.logarithm_of_ten, nulls=True),
+    "log": simple(DOUBLE, fdlibm.logarithm_to, DOUBLE, DOUBLE, nulls=True),
     "power": simple(DOUBLE, fdlibm.power, DOUBLE, DOUBLE), "pow": simple(DOUBLE, fdlibm.power, DOUBLE, DOUBLE),
     "asin": _of_double(fdlibm.asin), "acos": _of_double(fdlibm.acos), "atan": _of_double(fdlibm.atan),
     "atan2": simple(DOUBLE, fdlibm.atan2, DOUBLE, DOUBLE), "radians": _of_double(numbers.radians),
@@ -323,8 +358,7 @@ FUNCTIONS: dict[str, Handler] = {
     "substring": simple(STRING, texts.substring, STRING, INT, INT, least=2),
     "substr": simple(STRING, texts.substring, STRING, INT, INT, least=2), "left": simple(STRING, texts.left, STRING, INT),
     "right": simple(STRING, texts.right, STRING, INT), "replace": simple(STRING, texts.replace, STRING, STRING, STRING, least=2),
-    "instr": simple(INT, texts.instr, STRING, STRING), "locate": simple(INT, texts.locate, STRING, STRING, INT, least=2),
-    "position": simple(INT, texts.locate, STRING, STRING, INT, least=2),
+    "instr": simple(INT, texts.instr, STRING, STRING), "locate": _locate, "position": _locate,
     "startswith": simple(BOOLEAN, str.startswith, STRING, STRING), "endswith": simple(BOOLEAN, str.endswith, STRING, STRING),
     "contains": simple(BOOLEAN, str.__contains__, STRING, STRING), "split": _split,
     "lpad": simple(STRING, texts.pad_left, STRING, INT, STRING, least=2),
@@ -334,7 +368,8 @@ FUNCTIONS: dict[str, Handler] = {
     "split_part": simple(STRING, texts.split_part, STRING, STRING, INT), "ascii": simple(INT, texts.ascii_of, STRING),
     "btrim": simple(STRING, str.strip, STRING, STRING), "md5": simple(STRING, lambda x: hashlib.md5(x).hexdigest(), BINARY),
     "sha": simple(STRING, lambda x: hashlib.sha1(x).hexdigest(), BINARY),
-    "sha1": simple(STRING, lambda x: hashlib.sha1(x).hexdigest(), BINARY), "sha2": _sha2, "crc32": simple(BIGINT, zlib.crc32, BINARY),
+    "sha1": simple(STRING, lambda x: hashlib.sha1(x).hexdigest(), BINARY), "sha2": _sha2,
+    "crc32": simple(BIGINT, zlib.crc32, BINARY),
     # dates and times
     "year": _date_part(calendar.year), "quarter": _date_part(calendar.quarter), "month": _date_part(calendar.month),
     "day": _date_part(calendar.day_of_month), "dayofmonth": _date_part(calendar.day_of_month),
@@ -346,11 +381,11 @@ FUNCTIONS: dict[str, Handler] = {
     "date_sub": simple(DATE, lambda day, count: calendar.add_days(day, -count), DATE, INT),
     "datediff": simple(INT, lambda end, start: numbers.wrapped(end - start, 32), DATE, DATE),
     "date_diff": simple(INT, lambda end, start: numbers.wrapped(end - start, 32), DATE, DATE),
-    "unix_date": simple(INT, lambda day: day, DATE), "date_from_unix_date": simple(DATE, lambda day: day, INT),
+    "date_from_unix_date": simple(DATE, lambda day: day, INT),
     "make_date": simple(DATE, times.make_date, INT, INT, INT), "next_day": simple(DATE, times.next_day, DATE, STRING),
     "date_trunc": _date_trunc, "trunc": _trunc, "date_format": _date_format,
-    "unix_micros": simple(BIGINT, lambda x: x, TIMESTAMP), "unix_millis": simple(BIGINT, lambda x: x // 1000, TIMESTAMP),
-    "unix_seconds": simple(BIGINT, lambda x: x // 10**6, TIMESTAMP), "unix_timestamp": _seconds, "to_unix_timestamp": _seconds,
+    "unix_micros": partial(_unix, unit=1), "unix_millis": partial(_unix, unit=1000), "unix_seconds": partial(_unix, unit=10**6),
+    "unix_timestamp": _seconds, "to_unix_timestamp": _seconds,
     "timestamp_micros": simple(TIMESTAMP, lambda x: x, BIGINT),
     "timestamp_millis": simple(TIMESTAMP, lambda x: calendar.micros(x * 1000), BIGINT), "timestamp_seconds": _of_seconds,
     # arrays and maps

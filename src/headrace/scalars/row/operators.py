@@ -10,7 +10,19 @@ from headrace.errors import QueryError
 from headrace.scalars.row.meaning import decimals, numbers
 from headrace.scalars.row.parts import Part, Writer, call, cast, constant, digits_needed, strict
 from headrace.scalars.row.types import (
-    BIGINT, BOOLEAN, DIGITS, DOUBLE, INTERVAL, RANGES, VOID, Type, as_decimal, bounded, common, decimal, wider,
+    BIGINT,
+    BOOLEAN,
+    DIGITS,
+    DOUBLE,
+    INTERVAL,
+    RANGES,
+    VOID,
+    Type,
+    as_decimal,
+    bounded,
+    common,
+    decimal,
+    wider,
 )  # fmt: skip
 
 Text = Callable[[str, str], str]
@@ -85,7 +97,10 @@ def arithmetic(sign: str, left: Part, right: Part, java: int) -> Part:
     if not all(p.type.is_number or p.type.name in ("STRING", "VOID") for p in (left, right)):
         raise no_operator(sign, left, right)
     names = {left.type.name, right.type.name}
-    if "DECIMAL" in names and all(p.type.name in ("DECIMAL", "VOID") or p.type.is_integer for p in (left, right)):
+    alike = all(p.type.name in ("DECIMAL", "VOID") or p.type.is_integer for p in (left, right))
+    if sign == "/" and names == {"DECIMAL", "VOID"}:
+        raise no_operator(sign, left, right, "write CAST(NULL AS DECIMAL(10, 2)), or leave it out")
+    if "DECIMAL" in names and alike:
         return _of_decimals(sign, left, right)
     kind, (left, right) = together([left, right], java)
     if not kind.is_number:
@@ -137,18 +152,18 @@ def _of_decimals(sign: str, left: Part, right: Part) -> Part:
     a, b = (b if a == VOID else a), (a if b == VOID else b)
     kind = _decimal_type(sign, a, b)
     fit = decimals.fitter(kind.precision, kind.scale)
-    sides = [_decimal(left, a), _decimal(right, b)]
+    left, right = _decimal(left, a), _decimal(right, b)
     match sign:
         case "+" | "-" | "*":
             run = {"+": decimals.add, "-": decimals.subtract, "*": decimals.multiply}[sign](fit)
-            return call(kind, run, sides)
+            return call(kind, run, [left, right])
         case "/":
-            return _right_first(kind, *sides, decimals.divide(fit))
+            return _right_first(kind, left, right, decimals.divide(fit))
         case "%":
-            return _right_first(kind, *sides, lambda x, y: fit(decimals.remainder(x, y)))
+            return _right_first(kind, left, right, lambda x, y: fit(decimals.remainder(x, y)))
     if a.precision - a.scale + b.scale > 18:
         raise no_operator(sign, left, right, "what it gives may not fit into a BIGINT: CAST to a DECIMAL of fewer digits")
-    return _right_first(BIGINT, *sides, decimals.quotient)
+    return _right_first(BIGINT, left, right, decimals.quotient)
 
 
 def pmod(left: Part, right: Part, java: int) -> Part:
@@ -158,7 +173,9 @@ def pmod(left: Part, right: Part, java: int) -> Part:
         a, b = (_sized(part, beside) for part, beside in ((left, right), (right, left)))
         a, b = (b if a == VOID else a), (a if b == VOID else b)
         kind = _decimal_type("%", a, b)
-        return _right_first(kind, _decimal(left, a), _decimal(right, b), decimals.pmod(decimals.fitter(kind.precision, kind.scale)))
+        return _right_first(
+            kind, _decimal(left, a), _decimal(right, b), decimals.pmod(decimals.fitter(kind.precision, kind.scale))
+        )
     kind, (left, right) = together([left, right], java)
     if kind.is_integer:
         bits = max(32, BITS[kind.name])
@@ -212,8 +229,8 @@ def negative(part: Part, sign: str = "-") -> Part:
     if kind.is_float:
         return strict(kind, [part], lambda _, xs: f"-{xs[0]}" if sign == "-" else f"abs({xs[0]})")
     if kind.name == "DECIMAL":
-        minus = decimals.EXACT.minus if sign == "-" else decimals.EXACT.abs
-        return call(kind, lambda x: minus(x) or x, [part])
+        minus = decimals.negated(decimals.fitter(kind.precision, kind.scale), kind.precision)
+        return call(kind, minus if sign == "-" else lambda x: minus(x) if x < 0 else x, [part])
     raise QueryError(f"{'ABS' if sign != '-' else '-'} takes a number, and this is a {kind}", hint="CAST it to a number")
 
 
@@ -251,4 +268,16 @@ def of_all(kind: Type, parts: list[Part], make: Callable[[Writer, list[str]], st
     return Part(kind, write)
 
 
-__all__ = ["INTERVAL", "arithmetic", "bits", "compare", "comparison", "extreme", "negative", "of_all", "pmod", "together", "within"]
+__all__ = [
+    "INTERVAL",
+    "arithmetic",
+    "bits",
+    "compare",
+    "comparison",
+    "extreme",
+    "negative",
+    "of_all",
+    "pmod",
+    "together",
+    "within",
+]

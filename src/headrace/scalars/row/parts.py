@@ -261,6 +261,7 @@ def first_there(kind: Type, parts: Sequence[Part]) -> Part:
 
 def kept(part: Part) -> Part:
     """A part that is used several times and computed once, where it is first written."""
+
     def write(writer: Writer) -> Atom:
         if id(part) not in writer.known:
             writer.known[id(part)] = part.write(writer)

@@ -37,7 +37,9 @@ def _whole(tree: Tree, arguments: list[exp.Expr], node: exp.Expr, *, up: bool) -
 def _round(tree: Tree, arguments: list[exp.Expr], node: exp.Expr, *, even: bool) -> Part:
     places = tree.part(arguments[1]).literal if len(arguments) == 2 else 0
     if not isinstance(places, int) or isinstance(places, bool) or abs(places) > _MOST:
-        raise QueryError(f"{node.sql(dialect='spark')}: the digits are not written out", hint=f"up to {_MOST}, or down to -{_MOST}")
+        raise QueryError(
+            f"{node.sql(dialect='spark')}: the digits are not written out", hint=f"up to {_MOST}, or down to -{_MOST}"
+        )
     part = tree.part(arguments[0])
     if part.type.is_integer:
         if places >= 0:

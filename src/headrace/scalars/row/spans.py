@@ -106,9 +106,9 @@ def _between(left: Part, right: Part, java: int) -> Part:
     if left.type == right.type == DATE:
         kind = Type("INTERVAL", units=("DAY", "DAY"))
         return strict(kind, [left, right], lambda w, xs: within(w, BIGINT, f"({xs[0]} - {xs[1]}) * {DAY}", " of microseconds"))
-    kind = common(left.type, right.type)
-    assert kind is not None, "two times have one"
-    sides = [cast(left, kind, java), cast(right, kind, java)]
+    met = common(left.type, right.type)
+    assert met is not None, "two times have one"
+    sides = [cast(left, met, java), cast(right, met, java)]
     return strict(INTERVAL, sides, lambda w, xs: within(w, BIGINT, f"{xs[0]} - {xs[1]}", " of microseconds"))
 
 

@@ -18,7 +18,20 @@ from headrace.scalars.row.meaning import patterns
 from headrace.scalars.row.meaning.failed import Failed
 from headrace.scalars.row.operators import BITS
 from headrace.scalars.row.parts import (
-    NULL, Atom, Part, attempt, both, call, cast, choose, constant, decimal_literal, is_exactly, is_null, kept, negated,
+    NULL,
+    Atom,
+    Part,
+    attempt,
+    both,
+    call,
+    cast,
+    choose,
+    constant,
+    decimal_literal,
+    is_exactly,
+    is_null,
+    kept,
+    negated,
 )  # fmt: skip
 from headrace.scalars.row.types import BIGINT, BOOLEAN, DOUBLE, INT, RANGES, STRING, VOID, Type, decimal, type_of
 
@@ -104,6 +117,13 @@ class Tree:
             raise QueryError(f"{said(node)} is a {part.type}, not a condition", hint="compare it with something")
         return cast(part, BOOLEAN, self.java)
 
+    def decision(self, node: exp.Expr) -> Part:
+        """What CASE and IF decide by, which Spark does not take a mere NULL for."""
+        part = self.condition(node)
+        if isinstance(node.unnest(), exp.Null):
+            raise QueryError(f"{said(node)} is not a condition", hint="write FALSE")
+        return part
+
     def as_type(self, node: exp.Expr, kind: Type) -> Part:
         """An argument that a function takes as this type, as Spark casts it by itself."""
         part = self.part(node)
@@ -147,7 +167,7 @@ class Tree:
         elif isinstance(node, exp.TimeStrToTime):
             return self.as_type(node.this, type_of("TIMESTAMP"))
         else:
-            if node.args.get("format") or node.args.get("safe"):
+            if not said(node).startswith(("TO_DATE(", "CAST(")) or node.args.get("format"):
                 raise QueryError(f"{said(node)} is not offered for one row", hint="CAST(x AS DATE) reads ISO dates")
             kind = type_of("DATE")
         part = self.part(node.this)
@@ -224,7 +244,7 @@ class Tree:
     def _case(self, node: exp.Case) -> Part:
         ifs, default = node.args["ifs"], node.args.get("default")
         if node.this is None:
-            conditions = [self.condition(branch.this) for branch in ifs]
+            conditions = [self.decision(branch.this) for branch in ifs]
         else:
             subject = self.part(node.this)
             conditions = [operators.compare("==", subject, self.part(branch.this), self.java) for branch in ifs]
@@ -246,7 +266,7 @@ class Tree:
 
     def _function(self, node: exp.Expr) -> Part:
         """A call, as it is written for Spark: that is what will be run there."""
-        found = written(said(node)) if isinstance(node, exp.Func) else None
+        found = written(said(node))
         handler = None if found is None else functions.FUNCTIONS.get(found[0])
         if found is None or handler is None:
             raise refused(node)

@@ -190,4 +190,5 @@ def common_of(kinds: Iterable[Type], *, texts: bool = True) -> Type | None:
     def widen(found: Type | None, kind: Type) -> Type | None:
         return None if found is None else common(found, kind, texts=texts)
 
-    return reduce(widen, kinds, VOID)
+    found: Type | None = VOID
+    return reduce(widen, kinds, found)

@@ -125,4 +125,3 @@ def reason_of(about: dict[str, object], words: Words) -> str:
         values = json.loads(found)
         return text.replace(VALUES, ", ".join(f"{name} = {shown(value)}" for name, value in values.items()))
     return text.replace("{}", found if text == MALFORMED else repr(found))
-

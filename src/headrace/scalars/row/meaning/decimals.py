@@ -1,4 +1,4 @@
-"""DECIMAL, with the two roundings of Spark: to so many digits inside, then to the type of the result. Halves go away from zero."""
+"""DECIMAL, rounded twice as in Spark: to so many digits inside, then to the type of the result. Halves go away from zero."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ INSIDE = 39  # digits of products, and behind the point of quotients
 EXACT = Context(prec=400, rounding=ROUND_HALF_UP)  # longer than anything that can be made of two DECIMALs
 _PRODUCT = Context(prec=INSIDE, rounding=ROUND_HALF_UP)
 _EVEN = Context(prec=400, rounding=ROUND_HALF_EVEN)
+_NEGATED = Context(prec=34, rounding=ROUND_HALF_EVEN)
 _CUT = Context(prec=INSIDE, rounding=ROUND_DOWN)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,10})?\Z")
 _SPACE = "".join(map(chr, range(33)))  # what Java trims
@@ -60,7 +61,7 @@ def divide(fit: Fit) -> Callable[[Decimal, Decimal], Decimal]:
         count, rest = divmod(abs(top) * 10**INSIDE, abs(bottom))
         count += 2 * rest >= abs(bottom)
         found = EXACT.scaleb(EXACT.create_decimal(count), -INSIDE)
-        return fit(found if (top < 0) == (bottom < 0) else -found)
+        return fit(found if (top < 0) == (bottom < 0) else found.copy_negate())
 
     return of
 
@@ -99,6 +100,13 @@ def quotient(a: Decimal, b: Decimal) -> int:
     top, bottom = _over_one(a, b)
     found = abs(top) // abs(bottom)
     return found if (top < 0) == (bottom < 0) else -found
+
+
+def negated(fit: Fit, precision: int) -> Fit:
+    """`-x`: Scala turns the sign of 34 digits only, and rounds the others to the even one."""
+    if precision <= _NEGATED.prec:
+        return lambda value: EXACT.minus(value) or value
+    return lambda value: fit(_NEGATED.minus(value))
 
 
 def rounder(fit: Fit, digits: int, *, even: bool = False) -> Fit:

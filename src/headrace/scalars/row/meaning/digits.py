@@ -10,6 +10,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
 
+from headrace.scalars.row.meaning.numbers import wrapped
+
 SHORTEST = 19  # the first Java that prints the shortest
 Digits = Callable[[float], tuple[str, int]]  # of a positive finite double: digits d1d2.., and e where it is 0.d1d2.. * 10^e
 
@@ -34,7 +36,7 @@ def _shortest_single(x: float) -> tuple[str, int]:
 
 
 def _split(text: str) -> tuple[str, int]:
-    sign, digits, exponent = Decimal(text).as_tuple()
+    _, digits, exponent = Decimal(text).as_tuple()
     said = "".join(map(str, digits))
     assert isinstance(exponent, int), "it is finite"
     return said.rstrip("0") or "0", exponent + len(said)
@@ -59,8 +61,9 @@ def _developed(x: float, bits: int, least: int) -> tuple[str, int]:
     twos, lower, step = twos - spare, lower - spare, step - spare
     if step < 0:
         twos, lower, step = twos - step, lower - step, 0
-    small = size + twos + _bits_of_five(fives) < 64 and lower + 1 + _bits_of_five(under + 1) < 64
-    return _develop(whole * 5**fives << twos, 5**fives << step, 5**under << lower, guess, ties=not small)
+    needed = max(size + twos + _bits_of_five(fives), lower + 1 + _bits_of_five(under + 1))
+    wide = 32 if needed < 32 else 64 if needed < 64 else None
+    return _develop(whole * 5**fives << twos, 5**fives << step, 5**under << lower, guess, wide)
 
 
 def _bits_of_five(power: int) -> int:
@@ -68,13 +71,13 @@ def _bits_of_five(power: int) -> int:
     return 0 if power == 0 else (5**power).bit_length() if power < 27 else 3 * power
 
 
-def _develop(top: int, half: int, bottom: int, power: int, *, ties: bool) -> tuple[str, int]:
-    """Digits of top / bottom. Large numbers stop also where the next double lies half way (`ties`), small ones do not."""
+def _develop(top: int, half: int, bottom: int, power: int, bits: int | None) -> tuple[str, int]:
+    """Digits of top / bottom, in Java's numbers of 32 or 64 bits, which go round at the end, or in larger ones."""
     digits: list[int] = []
     tens = 10 * bottom
     digit, top = divmod(top, bottom)
     top, half = top * 10, half * 10
-    low, high = top < half, top + half > tens or (ties and top + half == tens)
+    low, high = top < half, _beyond(top, half, tens, bits)
     if digit == 0 and not high:
         power -= 1  # the guess was one too large
     else:
@@ -84,12 +87,19 @@ def _develop(top: int, half: int, bottom: int, power: int, *, ties: bool) -> tup
     while not low and not high:
         digit, top = divmod(top, bottom)
         top, half = top * 10, half * 10
-        low, high = top < half, top + half > tens or (ties and top + half == tens)
+        if bits is not None and wrapped(half, bits) <= 0:
+            low = high = True
+        else:
+            low, high = top < half, _beyond(top, half, tens, bits)
         digits.append(digit)
     if high and (not low or _upwards(2 * top - tens, digits[-1])):
         power += _raise(digits)
     return "".join(map(str, digits)), power + 1
 
+
+def _beyond(top: int, half: int, tens: int, bits: int | None) -> bool:
+    """Whether the next double is within reach. Large numbers also stop where it lies half way."""
+    return top + half >= tens if bits is None else wrapped(top + half, bits) > tens
 
 
 def _upwards(difference: int, last: int) -> bool:

@@ -207,7 +207,7 @@ def _power_of_special(x: float, y: float, *, odd: bool, whole: bool) -> float:
 
 
 def _power(x: float, y: float, sign: float) -> float:
-    """x is positive, and neither of them is special."""
+    """X is positive, and neither of them is special."""
     high = _high(x)
     if _high(y) & 0x7FFFFFFF > 0x41E00000:
         if high < 0x3FEFFFFF:

@@ -136,11 +136,21 @@ def root(x: float) -> float:
 
 
 def floor(x: float) -> int:
-    return saturated(math.floor(x)) if math.isfinite(x) else saturated(x)
+    """A BIGINT; of NaN it is 0."""
+    return _inside(math.floor(x)) if x - x == 0.0 else _inside(x)
 
 
 def ceil(x: float) -> int:
-    return saturated(math.ceil(x)) if math.isfinite(x) else saturated(x)
+    """A BIGINT; of NaN it is 0."""
+    return _inside(math.ceil(x)) if x - x == 0.0 else _inside(x)
+
+
+def _inside(x: float) -> int:
+    if x != x:
+        return 0
+    if not LEAST <= x <= MOST:
+        raise Failed(f"{x} does not fit into BIGINT")
+    return int(x)
 
 
 def radians(x: float) -> float:
@@ -165,7 +175,7 @@ def less(a: float, b: float) -> bool:
 
 def round_integer(x: int, digits: int, most: int, kind: str, *, even: bool = False) -> int:
     """ROUND(x, -digits) to a multiple of 10^digits: halves go away from zero, with `even` to the even one."""
-    unit = 10**digits
+    unit = int(10**digits)
     count, rest = divmod(abs(x), unit)
     up = 2 * rest > unit or (2 * rest == unit and (not even or count % 2 == 1))
     found = (count + up) * unit

@@ -46,7 +46,7 @@ def regular(pattern: str) -> Test | None:
 
 @lru_cache(maxsize=1024)
 def separator(pattern: str) -> str | None:
-    """The text that a regular expression stands for, if it is one: of `\\.` the dot."""
+    """The text that a regular expression stands for, if it is one: the sign behind a backslash, or alone in brackets."""
     said, at = "", 0
     while at < len(pattern):
         if pattern[at] == "\\":
@@ -144,9 +144,9 @@ class _Translation:
 
     def _class(self) -> str | None:
         """[abc], [^a-z]: letters, digits and ranges of them, and signs that mean nothing in either language."""
-        found = re.compile(r"(\^?)((?:[A-Za-z0-9]-[A-Za-z0-9]|[A-Za-z0-9_.,:;@%/ !=<>*+?$()|#]|\\[dws.\\/+*?$^()\[\]|-])+)-?\]").match(
-            self.pattern, self.at
-        )
+        found = re.compile(
+            r"(\^?)((?:[A-Za-z0-9]-[A-Za-z0-9]|[A-Za-z0-9_.,:;@%/ !=<>*+?$()|#]|\\[dws.\\/+*?$^()\[\]|-])+)-?\]"
+        ).match(self.pattern, self.at)
         if found is None:
             return None
         self.at = found.end()

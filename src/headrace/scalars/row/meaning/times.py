@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from headrace.plan.time import DAY, HOUR, MINUTE, SECOND
 from headrace.scalars.row.meaning.calendar import MOST_INT, civil, date_of, hour, length_of, minute, second
@@ -23,6 +24,18 @@ _UTC = ("Z", "UTC", "GMT", "UT")
 _MOST_OFFSET = 18 * 3600
 
 
+# Nearly all times are written so, and most of them on a few days.
+_USUAL = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d):([0-5]\d):([0-5]\d)(?:\.(\d{1,6}))?Z?\Z", re.ASCII)
+
+
+@lru_cache(maxsize=1024)
+def _midnight(text: str) -> int | None:
+    try:
+        return date_of(int(text[:4]), int(text[5:7]), int(text[8:])) * DAY
+    except Failed:
+        return None
+
+
 def read_date(text: str) -> int:
     """A text as a DATE: what stands behind a whole date does not count."""
     found = _DATE.match(text.strip(BLANKS))
@@ -37,6 +50,10 @@ def read_date(text: str) -> int:
 
 def read_time(text: str, *, zoned: bool = True) -> int:
     """A text as a TIMESTAMP. The zone of one that is not `zoned` is looked at and does not count."""
+    usual = _USUAL.match(text)
+    if usual is not None and (since := _midnight(usual[1])) is not None and usual[2] < "24":
+        micros = int(usual[5].ljust(6, "0")) if usual[5] else 0
+        return since + int(usual[2]) * HOUR + int(usual[3]) * MINUTE + int(usual[4]) * SECOND + micros
     given = text.strip(BLANKS)
     found = _TIME.match(given)
     if found is None:
