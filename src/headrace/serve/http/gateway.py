@@ -63,7 +63,7 @@ class Gateway:
             return came if isinstance(came, Reply) else await self._whole(came)
 
     async def several(self, token: Token, stream: int, events: Sequence[bytes], id: str | None) -> list[Reply]:
-        """A reply for each event, in order. An event's own id is that of all, with its number; nobody can give such a one himself."""
+        """A reply for each event, in order. Its own id is that of all, with its number: one that nobody can give himself."""
         whole = checked_id(id)
         ids = [None if whole is None else f"{whole}\n{n}" for n in range(len(events))]
         with self.limiter.events(token, len(events)):
