@@ -16,6 +16,8 @@ COMMANDS = {  # name: the module; the function has the command's name
     "compare": "compare.command",
     "fmt": "fmt",
     "generate": "generate",
+    "post": "post",
+    "token": "token",
     "demo": "demo.fraud",
     "bench": "bench",
 }

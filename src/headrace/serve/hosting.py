@@ -5,16 +5,15 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from headrace.log.files import FileLog
 from headrace.log.log import Log
 from headrace.serve.coordinator import Link
 from headrace.serve.deployment import Deployment
-from headrace.serve.unit import Keeper, Unit
-
-COLLECT_EVERY = 2_000  # rounds of the loop between two looks for garbage
+from headrace.serve.keeping import StoreKeeper
+from headrace.serve.unit import Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class UnitConfig:
     log: str
     coordinator: tuple[str, int]
     secret: str
-    keeper: Callable[[Deployment], Keeper]
+    store: str
 
 
 def open_log(address: str) -> Log:
@@ -41,20 +40,20 @@ def run_unit(number: int, config: UnitConfig) -> None:
     """Until it is told to stop, or nobody is there any more who could tell."""
     with closing(open_log(config.log)) as log:
         link = Link(config.coordinator, number, os.getpid(), config.secret)
-        unit = Unit(config.deployment, log, config.keeper(config.deployment), link.orders)
+        unit = Unit(config.deployment, log, StoreKeeper(config.deployment, config.store), link.orders)
         with no_sudden_garbage():
             unit.run()
         link.close()
 
 
-class no_sudden_garbage:  # noqa: N801
+@contextmanager
+def no_sudden_garbage() -> Iterator[None]:
     """What is there stays, and is not looked through again and again: a look takes as long as several events."""
-
-    def __enter__(self) -> None:
-        gc.collect()
-        gc.freeze()
-
-    def __exit__(self, *_: object) -> None:
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
         gc.unfreeze()
 
 

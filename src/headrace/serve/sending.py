@@ -11,7 +11,7 @@ from headrace.log.log import At
 from headrace.plan.arrow import arrow_type
 from headrace.plan.expr import Expr
 from headrace.plan.schema import Schema
-from headrace.scalars.one import compile_row
+from headrace.scalars.row.compiled import compile_row
 from headrace.serve.deployment import Deployment
 from headrace.serve.records import Event, Posted, encode
 from headrace.serve.values import array_of_values, wire

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import secrets
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 
 from headrace.errors import SystemFailure
 from headrace.log.log import At, Log
@@ -13,56 +12,38 @@ from headrace.serve.coordinator import Coordinator
 from headrace.serve.deployment import Deployment
 from headrace.serve.front import Front
 from headrace.serve.hosting import UnitConfig, open_log
-from headrace.serve.unit import Keeper
-
-BEAT_S = 1.0  # between two times that every bucket hears how far the front end is
+from headrace.serve.keeping import epochs_in
 
 
 class Serving:
-    """Everything but the units, which run elsewhere and are told where to find it."""
+    """Everything but the units, which run elsewhere and are told where to find it, and what listens to clients."""
 
-    def __init__(
-        self, deployment: Deployment, log: str, keeper: Callable[[Deployment], Keeper], epochs: Mapping[At, int] | None = None
-    ) -> None:
-        """`epochs`: the highest that any partition has been given so far."""
+    def __init__(self, deployment: Deployment, log: str, store: str) -> None:
+        """`log` and `store` are addresses, as units open them, too."""
         self.deployment, self.log = deployment, open_log(log)
         create_topics(self.log, deployment)
-        secret = secrets.token_hex(16)
-        self.coordinator = Coordinator(event_partitions(deployment), epochs or {}, secret)
-        self.config = UnitConfig(deployment, log, self.coordinator.address, secret, keeper)
-        self.front = Front(deployment, open_log(log), 0, now)
-        self.posting = threading.Lock()  # one thread posts at a time, or beats
-        self._stopped = threading.Event()
-        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._collect, self._beat)]
-        for thread in self._threads:
-            thread.start()
+        partitions, secret = event_partitions(deployment), secrets.token_hex(16)
+        self.coordinator = Coordinator(partitions, epochs_in(store, partitions), secret)
+        self.config = UnitConfig(deployment, log, self.coordinator.address, secret, store)
+        self.front = Front(deployment, self.log, 0, now)
 
-    @property
-    def ready(self) -> bool:
-        """Whether somebody works on every partition."""
-        return bool(self.coordinator.members()) and len(self.coordinator.assignment.held) == len(event_partitions(self.deployment))
+    def lacking(self) -> Sequence[str]:
+        """What is still waited for before everything is answered, in words."""
+        held, all_ = len(self.coordinator.assignment.held), len(event_partitions(self.deployment))
+        return [] if held == all_ else [f"{all_ - held} of {all_} partitions have no processor unit"]
 
-    def wait_until_ready(self, seconds: float) -> None:
-        if not self.coordinator.wait_for(1, seconds):
-            message = f"no processor unit has come within {seconds:.0f} s"
+    def wait_for_units(self, units: int, seconds: float) -> None:
+        if not self.coordinator.wait_for(units, seconds):
+            there = len(self.coordinator.members())
+            message = f"of {units} processor units {there} have come within {seconds:.0f} s"
             raise SystemFailure(message, hint="look at what Spark says with --verbose")
 
     def stop(self) -> None:
-        self._stopped.set()
+        """Units are told to save and end."""
         self.coordinator.stop()
-        for thread in self._threads:
-            thread.join(5)
-        self.front.log.close()
+
+    def close(self) -> None:
         self.log.close()
-
-    def _collect(self) -> None:
-        while not self._stopped.is_set():
-            self.front.collect(0.2)
-
-    def _beat(self) -> None:
-        while not self._stopped.wait(BEAT_S):
-            with self.posting:
-                self.front.beat()
 
 
 def now() -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,9 @@ from headrace.exchange.cells import batch_of, join_arrivals
 from headrace.plan.arrow import arrow_type
 from headrace.plan.expr import all_of
 from headrace.runtime.arrivals import Arrivals
-from headrace.runtime.clock import Header, Segment
+from headrace.runtime.clock import Clock, Header, Segment
 from headrace.runtime.processor import TaskProcessor
-from headrace.scalars.one import compile_row
+from headrace.scalars.row.compiled import compile_row
 from headrace.serve.deployment import Deployment
 from headrace.serve.records import NO_EVENT, Beat, Event, Reply, Said, Stamp, encode, read_topic
 from headrace.serve.values import array_of_values, rows_of_values, wire
@@ -45,24 +45,17 @@ class Shown:
         return Said(self.query, sign, key, list(self.shows(row)))
 
 
-@dataclass(slots=True)
-class Progress:
-    """How far a task is: where in its log, and which of the events of every front it has taken."""
-
-    offset: int = 0  # of the next record
-    places: dict[int, int] = field(default_factory=dict)  # by front, the place of the last event
-
-
 class Task:
     """One at a time for each partition in the whole deployment. It gives the same for the same records, whoever runs it."""
 
     def __init__(
         self, deployment: Deployment, topic: int, partition: int, processors: Mapping[int, TaskProcessor],
-        progress: Progress | None = None, epoch: int = 0,
+        offset: int = 0, epoch: int = 0,
     ) -> None:  # fmt: skip
-        """`processors`: by the number of their stage."""
+        """`processors`: by the number of their stage, as they were before the record at this offset."""
         self.deployment, self.topic, self.partition, self.epoch = deployment, topic, partition, epoch
-        self.processors, self.progress = processors, progress or Progress()
+        self.processors, self.offset = processors, offset
+        self._places = places_of(processors.values())
         streams = range(len(deployment.streams))
         self._readers = [deployment.readers(topic, s) for s in streams]
         stages = {r.stage for readers in self._readers for r in readers}
@@ -72,12 +65,12 @@ class Task:
 
     def take(self, data: bytes) -> tuple[int, bytes] | None:
         """The next record of the log. Gives the front that waits for an answer, and the answer; nothing for a beat."""
-        record, offset, progress = read_topic(data), self.progress.offset, self.progress
-        progress.offset += 1
-        if record.place < progress.places.get(record.front, 0):
+        record, offset = read_topic(data), self.offset
+        self.offset += 1
+        if record.place < self._places.get(record.front, 0):
             return None  # whoever took the name of the front has sent it again
         is_event = isinstance(record, Event)
-        progress.places[record.front] = record.place + is_event
+        self._places[record.front] = record.place + is_event
         changed = self._changes(record) if isinstance(record, Event) else self._beat(record)
         said = [one for query, changes in changed for one in self._said(query, changes)]
         if not is_event and not said:
@@ -111,7 +104,7 @@ class Task:
         names, found = [s.name for s in self.deployment.streams], list[tuple[str, Changes]]()
         for stage, processor in self.processors.items():
             stamps = [beat.stamps[names.index(source.name)] for source in self.deployment.stage(stage).sources]
-            segments = tuple(_segment(beat.front, beat.place, stamp, i, rows=1) for i, stamp in enumerate(stamps))
+            segments = tuple(_segment(beat.front, beat.place - 1, stamp, i, rows=1) for i, stamp in enumerate(stamps))
             found += processor.process(Header(beat.now, segments), None).changes
         return found
 
@@ -123,6 +116,13 @@ class Task:
             if said is not None:
                 out.append(said)
         return out
+
+
+def places_of(processors: Iterable[TaskProcessor]) -> dict[int, int]:
+    """By front, the place of its next event: behind all that the clocks have seen of it."""
+    clocks = [clock for processor in processors for clock in processor.clock.sources if isinstance(clock, Clock)]
+    seen = [(front, place) for clock in clocks for front, (_, place) in clock.last_place.items()]
+    return {front: 1 + max(place for f, place in seen if f == front) for front, _ in seen}
 
 
 def _segment(front: int, place: int, stamp: Stamp, source: int, rows: int) -> Segment:
