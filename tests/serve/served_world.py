@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from headrace.log.log import At, Log
@@ -12,7 +13,7 @@ from headrace.serve.assignment import Assignment
 from headrace.serve.deployment import Deployment
 from headrace.serve.front import Front, Taken
 from headrace.serve.records import Reply, Said
-from headrace.serve.task import Progress, Task
+from headrace.serve.task import Task
 from headrace.serve.unit import Assign, Stop, Unit
 from headrace.testing.local import MemoryStore
 
@@ -23,7 +24,7 @@ class Saved:
 
     stores: dict[int, MemoryStore]
     heads: dict[int, bytes]
-    progress: Progress
+    offset: int
     epoch: int
 
 
@@ -40,22 +41,28 @@ class MemoryKeeper:
         stages = self.deployment.topics[topic].stages
         stores = {s: before.stores[s].copy() if before else MemoryStore() for s in stages}
         processors = {s: TaskProcessor(self.deployment.stage(s), stores[s], chunk_rows=8) for s in stages}
-        progress = Progress()
         if before is not None:
             self.loads += 1
             for s, processor in processors.items():
                 load(processor, before.heads[s], stores[s])
-            progress = Progress(before.progress.offset, dict(before.progress.places))
-        return Task(self.deployment, topic, partition, processors, progress, epoch)
+        return Task(self.deployment, topic, partition, processors, before.offset if before else 0, epoch)
 
-    def save(self, task: Task) -> None:
-        at, before = (task.topic, task.partition), self.saved.get((task.topic, task.partition))
-        if before is not None and before.epoch > task.epoch:
+    def save(self, task: Task, before: Callable[[], object]) -> Future[None]:
+        at, last, done = (task.topic, task.partition), self.saved.get((task.topic, task.partition)), Future[None]()
+        if last is not None and last.epoch > task.epoch:
             raise AssertionError("a stale unit has saved")
+        before()
         stores = {s: p.store.store for s, p in task.processors.items()}
         heads = {s: save(p, stores[s]) for s, p in task.processors.items()}
-        copies = {s: store.copy() for s, store in stores.items()}
-        self.saved[at] = Saved(copies, heads, Progress(task.progress.offset, dict(task.progress.places)), task.epoch)
+        self.saved[at] = Saved({s: store.copy() for s, store in stores.items()}, heads, task.offset, task.epoch)
+        done.set_result(None)
+        return done
+
+    def let_go(self, task: Task) -> None:
+        """Nothing is held."""
+
+    def close(self) -> None:
+        """Nothing is under way."""
 
 
 class Served:
