@@ -109,10 +109,10 @@ class Task:
         return found
 
     def _said(self, query: str, changes: Changes) -> list[Said]:
-        shown, keys = self._shown[query], np.column_stack(changes.keys.columns)
+        shown, keys = self._shown[query], zip(*(words.tolist() for words in changes.keys.columns), strict=True)
         out = []
-        for sign, key, row in zip(changes.sign.tolist(), keys.tolist(), rows_of_values(changes.rows), strict=True):
-            said = shown.said(sign, _without_fill(key), row)
+        for sign, key, row in zip(changes.sign.tolist(), keys, rows_of_values(changes.rows), strict=True):
+            said = shown.said(sign, _without_fill(list(key)), row)
             if said is not None:
                 out.append(said)
         return out

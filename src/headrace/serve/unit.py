@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -90,9 +91,10 @@ class Unit:
         """Let go of what is another's now, without a word: whoever has it goes on from the log."""
         for at in [at for at, task in self.tasks.items() if epochs.get(at) != task.epoch]:
             self.keeper.let_go(self.tasks.pop(at))
-        for at in epochs.keys() - self.tasks.keys():
-            self.tasks[at] = self.keeper.load(self._topics[at.topic], at.partition, epochs[at])
-            self._saved[at] = time.monotonic(), self.tasks[at].offset
+        for at in sorted(epochs.keys() - self.tasks.keys()):
+            with suppress(StaleError):  # another has been given it by now, and this unit is about to be told
+                self.tasks[at] = self.keeper.load(self._topics[at.topic], at.partition, epochs[at])
+                self._saved[at] = time.monotonic(), self.tasks[at].offset
 
     # ---- saves ----------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ and when Spark has tried too often, or an executor takes all with it, the job is
 
 from __future__ import annotations
 
+import os
 import threading
 from contextlib import suppress
 
@@ -14,9 +15,18 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headrace.serve.hosting import UnitConfig, in_partition
+from headrace.spark.session import SUBMITTED, local_session, submitted_session
 
+MOST_FAILURES = 1_000  # of a task, before its job fails and is submitted again
 GROUP = "headrace units"
 AGAIN_S = 0.2
+
+
+def units_session(units: int, quiet: bool) -> SparkSession:
+    """The session that units run in: that of spark-submit, or one of this machine with a place for each of them."""
+    if SUBMITTED in os.environ:
+        return submitted_session()
+    return local_session(quiet=quiet, **{"spark.master": f"local[{units},{MOST_FAILURES}]"})
 
 
 class SparkUnits:
