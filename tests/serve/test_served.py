@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 from hypothesis import strategies as st
+from served_world import Served
 
 from headrace.errors import QueryError
 from headrace.log.files import FileLog
@@ -26,16 +27,18 @@ from headrace.testing.engine import Outputs
 from headrace.testing.local import LocalEngine
 from headrace.testing.strategies import Case, arrivals, sampled, scripts, streams
 from seeds import FIRST, examples
-from served_world import Served
 
 STREAM = """CREATE STREAM payments (id BIGINT, card STRING, merchant STRING, amount DOUBLE, at TIMESTAMP)
   SOURCE FILE('payments.csv') TIMESTAMP BY at DELAY {};"""
 
 
 def test_a_payment_is_answered_for_its_card_and_its_merchant(tmp_path):
-    script = STREAM.format("0") + """
+    script = (
+        STREAM.format("0")
+        + """
     SELECT id, card, SUM(amount) AS total, COUNT(*) AS n FROM payments [RANGE 5 MINUTES] GROUP BY card INTO card_profile;
     SELECT id, merchant, AVG(amount) AS mean FROM payments [RANGE 5 MINUTES] GROUP BY merchant INTO shop;"""
+    )
     served = Served(deploy(parse_script(script)), FileLog(tmp_path))
     front, answers = served.fronts[0], []
     for id, card, merchant, amount, at in [(1, "a", "x", 10.0, 0), (2, "a", "y", 5.0, 60), (3, "b", "x", 20.0, 90)]:

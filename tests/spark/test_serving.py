@@ -29,7 +29,7 @@ SECONDS = 30.0
 
 
 @contextmanager
-def served(spark, deployment: Deployment, folder: Path) -> Iterator[tuple[Serving, SparkUnits]]:
+def served(spark, deployment: Deployment, folder: Path) -> Iterator[Serving]:
     serving = Serving(deployment, str(folder / "log"), str(folder / "store"))
     units, stopped = SparkUnits(spark, serving.config, 2), threading.Event()
 
@@ -41,7 +41,7 @@ def served(spark, deployment: Deployment, folder: Path) -> Iterator[tuple[Servin
     collecting.start()
     try:
         serving.wait_for_units(2, SECONDS)
-        yield serving, units
+        yield serving
     finally:
         stopped.set()
         collecting.join()
@@ -64,7 +64,7 @@ def test_units_die_and_every_event_is_answered_as_the_engine_answers_it(spark, t
     deployment, engine = deploy(script, partitions=2), LocalEngine(script, 2)
     killed, late = 0, 0
     for first in (0, 60):  # the second time all of it begins again, and goes on with the state
-        with served(spark, deployment, tmp_path) as (serving, units):
+        with served(spark, deployment, tmp_path) as serving:
             posted: list[tuple[Taken, list[object]]] = []
             for row in payments(rng, first, 60):
                 posted.append((serving.front.post(0, int(row[4]), row), row))

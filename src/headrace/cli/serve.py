@@ -19,8 +19,12 @@ LOOK_S = 0.2
 def serve(
     script: Annotated[str, typer.Argument(help="The script to serve.", metavar="SCRIPT")],
     port: Annotated[int, typer.Option("--port", "-p", min=0, max=65_535, help="Where to listen; 0: any that is free.")] = 8080,
-    host: Annotated[str, typer.Option("--host", help="The address to listen at; beyond this machine it needs --tokens.")] = "127.0.0.1",
-    units: Annotated[int, typer.Option("--units", "-u", min=1, metavar="N", help="Processor units: Spark tasks of one thread each.")] = 2,
+    host: Annotated[
+        str, typer.Option("--host", help="The address to listen at; beyond this machine it needs --tokens.")
+    ] = "127.0.0.1",
+    units: Annotated[
+        int, typer.Option("--units", "-u", min=1, metavar="N", help="Processor units: Spark tasks of one thread each.")
+    ] = 2,
     partitions: Annotated[
         int, typer.Option("--partitions", min=1, metavar="N", help="Of each topic: all the units that can ever share it.")
     ] = 8,
@@ -30,7 +34,9 @@ def serve(
     log: Annotated[
         str | None, typer.Option("--log", metavar="LOG", help="Another log: a folder, or kafka://host:port,host:port.")
     ] = None,
-    store: Annotated[str | None, typer.Option("--store", metavar="PLACE", help="Another store: a folder, or s3://.., hdfs://..")] = None,
+    store: Annotated[
+        str | None, typer.Option("--store", metavar="PLACE", help="Another store: a folder, or s3://.., hdfs://..")
+    ] = None,
     topic: Annotated[
         list[str] | None, typer.Option("--topic", metavar="STREAM=KEYS", help="By which keys events are parted: payments=card.")
     ] = None,
@@ -39,7 +45,7 @@ def serve(
     key: Annotated[Path | None, typer.Option("--key", help="TLS: its key, in PEM.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Spark's own logs, and tracebacks.")] = False,
 ) -> None:
-    """Serve a script: every event that is posted is answered with all metrics of all its entities.
+    r"""Serve a script: every event that is posted is answered with all metrics of all its entities.
 
     Events go through a log of their own, to which units reply; what was answered is never
     contradicted, only corrected under EMIT CHANGES. Killed units, and a killed front end, go on
@@ -48,7 +54,7 @@ def serve(
 
     [bold]Examples[/]
       headrace serve examples/metrics.cql
-      curl --json '{"id": 1, "card": "a", "amount": 10, "at": "2026-01-01T12:00:00Z"}' \\
+      curl --json '{"id": 1, "card": "a", "amount": 10, "at": "2026-01-01T12:00:00Z"}' \
         http://127.0.0.1:8080/streams/payments/events
       headrace serve metrics.cql --log kafka://127.0.0.1:9092 --units 4
     """

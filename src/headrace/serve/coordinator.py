@@ -1,6 +1,7 @@
 """Says which unit has which partitions, and hears of their deaths: by a connection that closes, or a heartbeat that stays out.
 
-Units connect to it, one line of JSON a message: a unit says who it is and, again and again, that it is well; it is told what it has.
+Units connect to it, a line of JSON for each message: a unit says who it is and, again and again, that it is well; it is told what
+it has.
 Epochs go on from those that were given before, which lie in the store with the commits: so a coordinator may die as well.
 """
 
@@ -183,5 +184,3 @@ def _tell(connection: socket.socket, message: Mapping[str, object]) -> bool:
 def _cut(connection: socket.socket) -> None:
     with suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
-
-

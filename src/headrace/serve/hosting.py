@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
@@ -57,10 +57,10 @@ def no_sudden_garbage() -> Iterator[None]:
         gc.unfreeze()
 
 
-def in_partition(config: UnitConfig) -> Callable[[int, Iterator[object]], Iterator[int]]:
+def in_partition(config: UnitConfig) -> Callable[[int, Iterable[int]], Iterable[int]]:
     """As Spark calls it."""
 
-    def of(number: int, _: Iterator[object]) -> Iterator[int]:
+    def of(number: int, _: Iterable[int]) -> Iterable[int]:
         run_unit(number, config)
         yield number
 

@@ -25,7 +25,7 @@ class Stamp(msgspec.Struct, frozen=True, array_like=True):
 class Posted(msgspec.Struct, frozen=True, array_like=True, tag="posted"):
     """A row in the journal. `stamp` is that of its stream with this row in it; `id` is the client's own.
 
-    `ts`: None of punctuation, which is no event. `epoch`: of the process that wrote it; behind the mark of a later one it is void.
+    `ts`: None of punctuation, which is no event. `epoch`: of the process that wrote it; it is void behind the mark of a later one.
     """
 
     epoch: int
@@ -39,8 +39,7 @@ class Posted(msgspec.Struct, frozen=True, array_like=True, tag="posted"):
 
 
 class Mark(msgspec.Struct, frozen=True, array_like=True, tag="mark"):
-    """How far a front is. One of a higher epoch: from here on the journal is another process's, and what one before it still
-    writes does not count.
+    """How far a front is. One of a higher epoch: from here on the journal is another's, and what one before writes does not count.
 
     `sent`: every event before this offset was sent on to its topics.
     """
@@ -51,7 +50,7 @@ class Mark(msgspec.Struct, frozen=True, array_like=True, tag="mark"):
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True, tag="event"):
-    """An event in a topic. `inputs`: for every stage that reads its stream there, in their order, or None where it is not wanted."""
+    """An event in a topic. `inputs`: for every stage that reads its stream there, in order, or None where it is not wanted."""
 
     stream: int
     front: int
@@ -73,7 +72,7 @@ class Beat(msgspec.Struct, frozen=True, array_like=True, tag="beat"):
 
 
 class Said(msgspec.Struct, frozen=True, array_like=True):
-    """A change of a query: `-` takes back what was said with the same key. The key begins with time, place and offset of a row."""
+    """A change of a query: `-` takes back what was said with the same key, which begins with the time and the place of a row."""
 
     query: int
     sign: int

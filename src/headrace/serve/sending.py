@@ -82,6 +82,6 @@ def _route(route: tuple[tuple[Expr, str], ...] | None, schema: Schema) -> Callab
     def of(values: Row) -> int:
         found = compute(values)
         arrays = [array_of_values(kind, [v]) for kind, v in zip(kinds, found, strict=True)]
-        return int(hash_columns(arrays, 1)[0][0]) >> ROUTE_BITS & 0xFFFFFFFF
+        return int(hash_columns(arrays, 1)[0][0] >> ROUTE_BITS) & 0xFFFFFFFF
 
     return of

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import suppress
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -26,7 +27,8 @@ def units_session(units: int, quiet: bool) -> SparkSession:
     """The session that units run in: that of spark-submit, or one of this machine with a place for each of them."""
     if SUBMITTED in os.environ:
         return submitted_session()
-    return local_session(quiet=quiet, **{"spark.master": f"local[{units},{MOST_FAILURES}]"})
+    places: dict[str, Any] = {"spark.master": f"local[{units},{MOST_FAILURES}]"}
+    return local_session(quiet=quiet, **places)
 
 
 class SparkUnits:
