@@ -25,7 +25,7 @@ class Stamp(msgspec.Struct, frozen=True, array_like=True):
 class Posted(msgspec.Struct, frozen=True, array_like=True, tag="posted"):
     """A row in the journal. `stamp` is that of its stream with this row in it; `id` is the client's own.
 
-    `ts`: None of punctuation, which is no event. `epoch`: of the process that wrote it; it is void behind the mark of a later one.
+    `ts`: None of punctuation, which is no event. `epoch`: of who wrote it; it is void behind the mark of a later one.
     """
 
     epoch: int
@@ -39,7 +39,7 @@ class Posted(msgspec.Struct, frozen=True, array_like=True, tag="posted"):
 
 
 class Mark(msgspec.Struct, frozen=True, array_like=True, tag="mark"):
-    """How far a front is. One of a higher epoch: from here on the journal is another's, and what one before writes does not count.
+    """How far a front is. Behind one of a higher epoch the journal is another's, and what one before writes is void.
 
     `sent`: every event before this offset was sent on to its topics.
     """
