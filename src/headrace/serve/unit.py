@@ -1,4 +1,4 @@
-"""A processor unit: one thread with the loop of algorithm 1 (003, 3.3): operational tasks, poll, the task of each record, replies."""
+"""A processor unit: one thread with the loop of algorithm 1 (003, 3.3): operational tasks, poll, the tasks, replies."""
 
 from __future__ import annotations
 
