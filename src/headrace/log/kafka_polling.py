@@ -169,7 +169,6 @@ class Poller:
             if time.monotonic() - self._silent > self._cluster.place.patience_s:
                 raise
             return None
-        self._silent = 0.0
         for at, offset in offsets.items():
             self._check(at, offset, ends[at])
         if self._doubtful:
@@ -186,7 +185,7 @@ class Poller:
             self._count()
             self._doubtful = True
             raise deleted(gone, str(self._cluster.place))
-        self._sure = asked
+        self._sure, self._silent = asked, 0.0
 
     def _check(self, at: At, offset: int, there: Ends) -> None:
         if not there.begin <= offset <= there.end:
