@@ -68,6 +68,7 @@ broker.heartbeat.interval.ms=500
 num.network.threads=2
 num.io.threads=4
 log.cleaner.threads=1
+log.cleaner.dedupe.buffer.size=8388608
 log.segment.delete.delay.ms=1000
 """
 # A trial is short: what takes long to compile is not worth it, and one thread is enough to collect garbage.

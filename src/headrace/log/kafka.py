@@ -16,9 +16,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
-from confluent_kafka import KafkaError, KafkaException
+from headrace.errors import LogError, SystemFailure
 
-from headrace.errors import LogError
+try:
+    from confluent_kafka import KafkaError, KafkaException
+except ImportError as missing:
+    raise SystemFailure("Kafka's client is not installed", hint="pip install 'headrace[kafka]'") from missing
 from headrace.log.kafka_appending import MOST_RECORDS, OVERHEAD, Appenders, TopicGoneError
 from headrace.log.kafka_cluster import MOST_BYTES, PAUSE_S, Cluster, Topic
 from headrace.log.kafka_place import Place

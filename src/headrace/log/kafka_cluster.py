@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -19,6 +20,8 @@ SEGMENT_BYTES = 64 << 20
 MOST_BYTES = 32 << 20  # of an append
 SAFE_COPIES = 3
 PAUSE_S = 0.01
+TRY_S = 2.0
+AGAIN = PASSING | {KafkaError._TIMED_OUT}
 # Records stay until they are trimmed.
 KEPT = {
     "cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1", "segment.bytes": str(SEGMENT_BYTES),
@@ -125,10 +128,12 @@ class Cluster:
                 found |= {(side, at): futures[part] for at, part in theirs.items()}
             return found
 
-        answers: Answers[tuple[str, At]] = {}
-        while not answers or any(isinstance(a, KafkaError) and a.code() in UNKNOWN for a in answers.values()):
-            self.open_all(at for _, at in answers)  # one broker may hear of a topic later than another; or it was deleted
-            answers = self.ask(what, ask, wait)
+        until = time.monotonic() + (self.place.patience_s if wait is None else wait)
+        while unsettled(answers := self.ask(what, ask, wait)):
+            if time.monotonic() > until:
+                raise self.place.says(KafkaError(KafkaError.LEADER_NOT_AVAILABLE), what)
+            self.open_all(theirs)  # one broker may hear of a topic later than another; or it was deleted
+            time.sleep(PAUSE_S)
         self._refuse(answers, what)
         return {at: Ends(answers["begin", at].offset, answers["end", at].offset) for at in theirs}
 
@@ -175,17 +180,22 @@ class Cluster:
         }
 
     def ask(self, what: str, ask: Callable[[float], Mapping[K, Future[Any]]], wait: float | None = None) -> Answers[K]:
-        """What is answered, an error among it, once no part of it is one that passes by itself."""
+        """What is answered, an error among it, once no part of it is one that passes by itself.
+
+        A client waits for the controller that it knows, and does not see by itself that another one took its place.
+        """
         until = time.monotonic() + (self.place.patience_s if wait is None else wait)
         while True:
-            futures = ask(max(until - time.monotonic(), PAUSE_S))
+            futures = ask(min(max(until - time.monotonic(), PAUSE_S), TRY_S))
             answers = {key: outcome(future) for key, future in futures.items()}
-            errors = [answer for answer in answers.values() if isinstance(answer, KafkaError) and answer.code() in PASSING]
+            errors = [answer for answer in answers.values() if isinstance(answer, KafkaError) and answer.code() in AGAIN]
             if not errors:
                 return answers
             if time.monotonic() > until:
                 raise self.place.says(errors[0], what)
             time.sleep(PAUSE_S)
+            with suppress(KafkaException):  # hears of brokers and their controller
+                self._admin.list_topics(timeout=min(max(until - time.monotonic(), PAUSE_S), TRY_S))
 
     def _make(self, name: str, partitions: int) -> None:
         what = f"create topic {name!r}"
@@ -225,6 +235,11 @@ def outcome(future: Future[Any]) -> Any:
         return future.result()
     except KafkaException as error:
         return error.args[0]
+
+
+def unsettled(answers: Mapping[Any, Any]) -> bool:
+    """Whether some of these offsets are none: a partition that changes its broker has no error, and no offset either."""
+    return any(answer.code() in UNKNOWN if isinstance(answer, KafkaError) else answer.offset < 0 for answer in answers.values())
 
 
 def answered(name: str, answer: Any) -> Topic | None:

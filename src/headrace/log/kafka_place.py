@@ -38,7 +38,7 @@ class Place:
     brokers: str
     prefix: str
     patience_s: float  # with a broker that does not answer
-    others: Mapping[str, Any] = field(default_factory=dict)
+    others: Mapping[str, Any] = field(default_factory=dict, repr=False)  # passwords among them
 
     def __str__(self) -> str:
         return f"Kafka at {self.brokers}" + (f", {self.prefix}*" if self.prefix else "")

@@ -25,7 +25,8 @@ ANSWER_S = 5.0  # a poll waits so long for brokers to answer, even if it is to w
 LOOK_S = 0.5
 SHORTLY_S = 0.1
 AT_ONCE = 1_000  # messages
-MOST_AHEAD = 20_000  # records that are kept here, beside what the consumer keeps
+MOST_AHEAD = 16 << 20  # bytes that are kept here, beside what the consumer keeps
+OVERHEAD = 150  # bytes of a record beside its value
 
 
 class Poller:
@@ -39,6 +40,7 @@ class Poller:
         self._ats: dict[tuple[str | None, int | None], At] = {}
         self._next: dict[At, int] = {}  # what the consumer is to give next, of all that is polled
         self._ahead: dict[At, deque[Record]] = {}
+        self._held = 0  # bytes of these
         self._turn = 0
         self._doubtful = False  # others are polled than before, or brokers refused something: look before anything else
         self._sure = 0.0  # when topics were those that were opened
@@ -85,11 +87,15 @@ class Poller:
         self._topics = opened
         self._next = {at: offsets[at] if at in moved else self._next[at] for at in offsets}
         self._ahead = {at: deque() if at in moved else self._ahead[at] for at in offsets}
+        self._count()
         self._ats = {(self._cluster.place.theirs(at.topic), at.partition): at for at in offsets}
 
     def _position(self, at: At) -> int | None:
         ahead = self._ahead.get(at)
         return ahead[0].offset if ahead else self._next.get(at)
+
+    def _count(self) -> None:
+        self._held = sum(len(record.value) + OVERHEAD for ahead in self._ahead.values() for record in ahead)
 
     def _give(self, offsets: Mapping[At, int], most: int) -> list[Record]:
         """Of each partition in order; who calls next begins with another one."""
@@ -101,13 +107,14 @@ class Poller:
             ahead = self._ahead[at]
             while ahead and len(records) < most:
                 records.append(ahead.popleft())
+                self._held -= len(records[-1].value) + OVERHEAD
         return records
 
     def _read(self, wait: float) -> None:
         """What has come, or comes within that time."""
         if self._consumer is None:
             time.sleep(wait)
-        elif sum(map(len, self._ahead.values())) < MOST_AHEAD:
+        elif self._held < MOST_AHEAD:
             first = self._consumer.poll(wait) if wait else None
             for message in ([first] if first is not None else []) + self._consumer.consume(AT_ONCE, 0):
                 self._keep(message)
@@ -124,6 +131,7 @@ class Poller:
             if offset == self._next[at]:
                 self._next[at] = offset + 1
                 self._ahead[at].append(Record(at, offset, value))
+                self._held += len(value) + OVERHEAD
 
     def _refused(self, error: KafkaError) -> None:
         """Whether a topic or an offset is gone is found out by looking; with everything else a client goes on by itself."""
@@ -161,7 +169,6 @@ class Poller:
             if time.monotonic() - self._silent > self._cluster.place.patience_s:
                 raise
             return None
-        self._silent = 0.0
         for at, offset in offsets.items():
             self._check(at, offset, ends[at])
         if self._doubtful:
@@ -175,9 +182,10 @@ class Poller:
                 del self._topics[name]
             for at in [at for at in self._next if at.topic in gone]:
                 del self._next[at], self._ahead[at]
+            self._count()
             self._doubtful = True
             raise deleted(gone, str(self._cluster.place))
-        self._sure = asked
+        self._sure, self._silent = asked, 0.0
 
     def _check(self, at: At, offset: int, there: Ends) -> None:
         if not there.begin <= offset <= there.end:
