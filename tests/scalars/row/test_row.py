@@ -69,7 +69,7 @@ def test_what_is_not_needed_is_not_computed(sql, want):
 
 
 @pytest.mark.parametrize(
-    "sql", ["1 / z", "CAST(z / z AS INT)", "z % z", "TRY_CAST(1 / z AS INT)", "CONCAT(n, CAST(1 / z AS DECIMAL(5, 2)))"]
+    "sql", ["1 / z", "CAST(z / z AS INT)", "z % z", "TRY_CAST(1 / z AS INT)", "CONCAT_WS(n, CAST(1 / z AS DECIMAL(5, 2)))"]
 )
 def test_what_spark_fails_at_fails(sql):
     with pytest.raises(ExpressionFailed):

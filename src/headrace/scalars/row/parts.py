@@ -82,8 +82,8 @@ def constant(kind: Type, value: Any) -> Part:
 NULL = constant(VOID, None)
 
 
-def strict(kind: Type, parts: Sequence[Part], make: Make, *, nulls: bool = False, eager: bool = False) -> Part:
-    """NULL where one of the parts is; later ones are then not computed, unless all of them are (`eager`)."""
+def strict(kind: Type, parts: Sequence[Part], make: Make, *, nulls: bool = False) -> Part:
+    """NULL where one of the parts is; later ones are then not computed."""
 
     def write(writer: Writer) -> Atom:
         out, depth, start = writer.name(), writer.depth, len(writer.lines)
@@ -92,7 +92,7 @@ def strict(kind: Type, parts: Sequence[Part], make: Make, *, nulls: bool = False
         for part in parts:
             mark = len(writer.lines)
             atom = part.write(writer)
-            if pending and len(writer.lines) > mark and not eager:
+            if pending and len(writer.lines) > mark:
                 written = [(d + 1, text) for d, text in writer.lines[mark:]]
                 del writer.lines[mark:]
                 _guard(writer, pending)
@@ -126,7 +126,7 @@ def call(
         given = [*atoms, *(repr(m) if isinstance(m, int | str) else writer.bind(m) for m in more)]
         return f"{writer.bind(function)}({', '.join(given)})"
 
-    return strict(kind, parts, make, nulls=nulls, eager=eager)
+    return strict(kind, parts, make, nulls=nulls)
 
 
 def cast(part: Part, kind: Type, java: int) -> Part:
