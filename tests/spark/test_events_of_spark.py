@@ -8,7 +8,7 @@ import random
 from typing import Any
 
 import pytest
-from test_rows_of_spark import bits, java_of, python_value
+from values_of_spark import bits, java_of, python_value
 
 from headrace.files.cuts import FILE, LOW
 from headrace.plan.expr import Expr

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import random
-import struct
 from collections import Counter
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
+from values_of_spark import bits, java_of, python_value
 
 from headrace.errors import QueryError
 from headrace.plan.arrow import arrow_schema
@@ -47,10 +46,6 @@ def plain(spark) -> Iterator[SparkSession]:
         spark.conf.unset(key)
 
 
-def java_of(spark: SparkSession) -> int:
-    return int(str(spark._jvm.java.lang.System.getProperty("java.specification.version")).removeprefix("1."))
-
-
 def table_of(rows: list[tuple[Any, ...]]) -> pa.Table:
     schema = arrow_schema(SCHEMA)
     columns = [arrow_values([r[i] for r in rows], field.type) for i, field in enumerate(schema)]
@@ -70,39 +65,6 @@ def arrow_values(values: list[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_map(kind):
         return pa.array([None if v is None else list(v.items()) for v in values], kind)
     return pa.array(values, kind)
-
-
-def python_value(value: pa.Scalar) -> Any:
-    """A value of Arrow as ours."""
-    kind = value.type
-    if not value.is_valid:
-        return None
-    if pa.types.is_temporal(kind):
-        whole = pa.int32() if pa.types.is_date(kind) else pa.int64()
-        return pa.array([value]).view(whole)[0].as_py() if isinstance(value, pa.Scalar) else value
-    if pa.types.is_list(kind):
-        return [python_value(v) for v in value.values]
-    if pa.types.is_struct(kind):
-        return tuple(python_value(value[name]) for name in kind.names)
-    if pa.types.is_map(kind):
-        return {python_value(pair["key"]): python_value(pair["value"]) for pair in value.values}
-    return value.as_py()
-
-
-def bits(value: Any) -> Any:
-    """A stand-in that is equal exactly where two values have the same type and bits; NaN is NaN."""
-    match value:
-        case float():
-            return ("float", "nan" if value != value else struct.pack("<d", value))
-        case bool() | int() | str() | bytes() | None:
-            return (type(value).__name__, value)
-        case Decimal():
-            return ("decimal", value.as_tuple())
-        case list() | tuple():
-            return (type(value).__name__, *map(bits, value))
-        case dict():
-            return ("dict", *((k, bits(v)) for k, v in value.items()))
-    return value
 
 
 def ours(found: Compiled, rows: list[tuple[Any, ...]]) -> list[Any]:
