@@ -76,6 +76,12 @@ def test_what_spark_fails_at_fails(sql):
         value(sql, Schema.of(z="INT", n="STRING"), 0, None)
 
 
+def test_an_integer_that_is_a_float_on_the_way_to_a_double_keeps_its_digits():
+    """Spark's optimizer leaves the cast in the middle out."""
+    assert value("CAST(CAST(l AS FLOAT) AS DOUBLE)", Schema.of(l="BIGINT"), 10**12) == 1e12
+    assert value("CAST(l AS FLOAT)", Schema.of(l="BIGINT"), 10**12) == 999999995904.0
+
+
 def test_deep_and_wide_expressions_compile():
     schema = Schema.of(i="BIGINT")
     assert value("CASE " + " ".join(f"WHEN i = {n} THEN {n * 2}" for n in range(300)) + " ELSE -1 END", schema, 299) == 598

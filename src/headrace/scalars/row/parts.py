@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from headrace.scalars.row.casts import cast_of
+from headrace.scalars.row.casts import Cast, cast_of
 from headrace.scalars.row.meaning.failed import Failed
 from headrace.scalars.row.types import BOOLEAN, VOID, Type
 
@@ -62,11 +62,15 @@ Make = Callable[[Writer, list[str]], str]  # writes what has to come before, and
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A typed part. A `literal` is written out in the query: Spark gives it no more digits than it has."""
+    """A typed part. A `literal` is written out in the query: Spark gives it no more digits than it has.
+
+    `before` is the integer that was cast to FLOAT: if that becomes a DOUBLE, Spark's optimizer leaves the FLOAT out.
+    """
 
     type: Type
     write: Callable[[Writer], Atom]
     literal: Any = None
+    before: Part | None = None
 
 
 def constant(kind: Type, value: Any) -> Part:
@@ -133,10 +137,19 @@ def cast(part: Part, kind: Type, java: int) -> Part:
     """A part as another type."""
     if part.type == kind:
         return part
+    if part.before is not None and kind.name == "DOUBLE":
+        return cast(part.before, kind, java)
     found = cast_of(part.type, kind, java)
     if found.run is None:
-        return replace(part, type=kind, literal=None)
+        return replace(part, type=kind, literal=None, before=None)
+    if kind.name == "FLOAT" and part.type.is_integer:
+        return replace(_cast(part, kind, found), before=part)
+    return _cast(part, kind, found)
+
+
+def _cast(part: Part, kind: Type, found: Cast) -> Part:
     run = found.run
+    assert run is not None, "it is another value"
     if part.literal is not None and not found.fails:
         return replace(constant(kind, run(part.literal)), literal=None)
     text = _WRITTEN.get((part.type.name, kind.name)) if kind.name != "DECIMAL" else None

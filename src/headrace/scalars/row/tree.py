@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from sqlglot import exp
@@ -174,7 +174,7 @@ class Tree:
         self._no_moving(part, kind, node)
         if isinstance(node, exp.TryCast) and node.args.get("safe"):
             return attempt(part, kind, self.java)
-        return cast(part, kind, self.java)
+        return replace(cast(part, kind, self.java), literal=None)
 
     def _predicate(self, node: exp.Expr) -> Part:
         """IS, IN, BETWEEN, <=>."""
