@@ -267,6 +267,7 @@ _CASTS = [
     )
     for kind in kinds
 ]
+# Parts of CONCAT do not fail: where plans are interpreted, Spark looks at all of them, and compiled only up to the first NULL.
 TEMPLATES: list[Template] = [
     *_ARITHMETIC,
     *_COMPARED,
@@ -306,7 +307,7 @@ TEMPLATES: list[Template] = [
     *(Template(s, "ITHL", f"{{{k}}} {s} {{{k}}}") for s in "&|^" for k in "ITL"),
     Template("~", "I", "~{I}"),
     Template("~", "L", "~{L}"),
-    Template("||", "S", "{S} || {SIBD}"),
+    Template("||", "S", "s || u || l"),
     Template("CASE", "I", "CASE WHEN {B} THEN {I} WHEN {B} THEN {T} END"),
     Template("CASE", "S", "CASE {I} WHEN 1 THEN {S} ELSE 'z' END"),
     Template("CASE", "X", "CASE WHEN {B} THEN {X} ELSE {I} END"),
@@ -381,8 +382,8 @@ TEMPLATES: list[Template] = [
     *(Template(n, "X", f"{n}({{XI}}, {{XI}})") for n in ("log", "power", "pow", "atan2")),
     Template("pi", "X", "pi()"),
     *(Template(n, k, f"{n}({{{k}}}, {{I}})") for n in ("shiftleft", "shiftright", "shiftrightunsigned") for k in "ILT"),
-    Template("concat", "S", "concat({S}, {IBDYA}, {S})"),
-    Template("concat", "S", "concat({S})"),
+    Template("concat", "S", "concat(s, i, b, u)"),
+    Template("concat", "S", "concat(u, d, day, at)"),
     Template("concat_ws", "S", "concat_ws({S}, {S}, {I}, {Q}, {S})"),
     *(Template(n, "I", f"{n}({{S}})") for n in ("length", "char_length", "character_length", "len")),
     Template("length", "I", "length({Z})"),
@@ -458,6 +459,11 @@ TEMPLATES: list[Template] = [
     Template("array_contains", "B", "array_contains({Q}, {S})"),
     *(Template(n, "I", f"{n}({{J}}, {{I}})") for n in ("element_at", "try_element_at", "get")),
     Template("element_at", "I", "element_at({M}, {S})"),
+    Template("get", "I", "get(xs, 0)"),
+    Template("try_element_at", "I", "try_element_at(xs, 1)"),
+    Template("[]", "I", "xs[0]"),
+    Template("log", "X", "log(2, {X})"),
+    Template("log10", "X", "log10({X})"),
     Template("element_at", "S", "element_at({Q}, 1)"),
     Template("array", "J", "array({I}, {I})"),
     Template("array", "K", "array({X})"),
@@ -482,16 +488,17 @@ def written(rng: random.Random, template: Template, depth: int) -> str:
 def argument(rng: random.Random, letter: str, depth: int) -> str:
     if depth > 0 and GIVING[letter] and rng.random() < 0.35:
         return f"({written(rng, rng.choice(GIVING[letter]), depth - 1)})"
-    if rng.random() < 0.03:
+    if depth > 0 and rng.random() < 0.03:
         return "NULL"
     return rng.choice(LEAVES[letter])
 
 
-def expressions(rng: random.Random, each: int, depth: int = 2) -> Iterator[tuple[str, str]]:
-    """The name of what stands outermost, and an expression: so many of each template."""
+def expressions(rng: random.Random, each: float, depth: int = 2) -> Iterator[tuple[str, str]]:
+    """The name of what stands outermost, and an expression: each template by itself, and so many times with others inside."""
     for template in TEMPLATES:
-        for number in range(each):
-            yield template.name, written(rng, template, 0 if number == 0 else depth)
+        yield template.name, written(rng, template, 0)
+        for _ in range(int(each + rng.random())):
+            yield template.name, written(rng, template, depth)
 
 
 def row(rng: random.Random, nulls: float = 0.06) -> tuple[Any, ...]:

@@ -55,6 +55,18 @@ def test_an_expression_that_fails_rejects_the_event():
     assert read(text, exprs=("n + 1",)) == Rejected("the expression n + 1 failed, with n = 2147483647")
 
 
+def test_an_expression_is_tried_only_where_its_guard_lets_it():
+    expr, guard = Expr.of("1 / n"), Expr.of("CASE WHEN n <> 0 THEN 1 / n END")
+    run = reader(stream(Schema.of(n="INT"), None), [expr], {expr: guard})
+    assert run(b'{"n": 0}', 7) == Event((0,), 7, (None,))
+    assert reader(stream(Schema.of(n="INT"), None), [expr])(b'{"n": 0}', 7) == Rejected("the expression 1 / n failed, with n = 0")
+
+
+def test_keys_that_differ_by_case_give_way_to_the_exact_one():
+    of = stream(Schema.of(n="INT", s="STRUCT<k: INT>"), None)
+    assert read('{"N": 1, "n": 2, "S": {"K": 3}}', of) == Event((2, (3,)), 77)
+
+
 def test_punctuation_is_no_event_and_may_lack_everything_else():
     schema = Schema.of(at="BIGINT", upto="BIGINT", n="INT")
     of = stream(schema, "at", punctuation=Expr.of("upto"))

@@ -69,11 +69,17 @@ def test_what_is_not_needed_is_not_computed(sql, want):
 
 
 @pytest.mark.parametrize(
-    "sql", ["1 / z", "CAST(z / z AS INT)", "z % z", "TRY_CAST(1 / z AS INT)", "CONCAT(n, CAST(1 / z AS DECIMAL(5, 2)))"]
+    "sql", ["1 / z", "CAST(z / z AS INT)", "z % z", "TRY_CAST(1 / z AS INT)", "CONCAT_WS(n, CAST(1 / z AS DECIMAL(5, 2)))"]
 )
 def test_what_spark_fails_at_fails(sql):
     with pytest.raises(ExpressionFailed):
         value(sql, Schema.of(z="INT", n="STRING"), 0, None)
+
+
+def test_an_integer_that_is_a_float_on_the_way_to_a_double_keeps_its_digits():
+    """Spark's optimizer leaves the cast in the middle out."""
+    assert value("CAST(CAST(l AS FLOAT) AS DOUBLE)", Schema.of(l="BIGINT"), 10**12) == 1e12
+    assert value("CAST(l AS FLOAT)", Schema.of(l="BIGINT"), 10**12) == 999999995904.0
 
 
 def test_deep_and_wide_expressions_compile():

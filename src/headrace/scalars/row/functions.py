@@ -44,9 +44,7 @@ def _refuse(node: exp.Expr) -> QueryError:
     return refused(node)
 
 
-def simple(
-    gives: Type, run: Callable[..., Any], *takes: Type, least: int | None = None, nulls: bool = False, eager: bool = False
-) -> Handler:
+def simple(gives: Type, run: Callable[..., Any], *takes: Type, least: int | None = None, nulls: bool = False) -> Handler:
     """A function of so many arguments of these types, of which the last may be left out; NULL where one of them is."""
     least = len(takes) if least is None else least
 
@@ -54,7 +52,7 @@ def simple(
         if not least <= len(arguments) <= len(takes):
             raise _refuse(node)
         parts = [tree.as_type(given, kind) for given, kind in zip(arguments, takes, strict=False)]
-        return call(gives, run, parts, nulls=nulls, eager=eager)
+        return call(gives, run, parts, nulls=nulls)
 
     return handle
 
@@ -103,11 +101,10 @@ def _is_nan(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
 
 
 def _concat(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
-    """All are computed, also behind one that is NULL."""
     if not arguments:
         raise _refuse(node)
     parts = [tree.as_type(a, STRING) for a in arguments]
-    return strict(STRING, parts, lambda _, xs: " + ".join(xs), eager=True)
+    return strict(STRING, parts, lambda _, xs: " + ".join(xs))
 
 
 def _concat_ws(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
@@ -334,7 +331,6 @@ def _date_part(run: Callable[[int], int]) -> Handler:
     return simple(INT, run, DATE)
 
 
-_concat_handler: Handler = _concat
 FUNCTIONS: dict[str, Handler] = {
     # conditions
     "coalesce": _coalesce, "nvl": _coalesce, "ifnull": _coalesce, "if": _if, "nullif": _nullif, "nvl2": _nvl2,
@@ -352,7 +348,7 @@ FUNCTIONS: dict[str, Handler] = {
     "shiftleft": partial(_shift, run=numbers.shift_left), "shiftright": partial(_shift, run=numbers.shift_right),
     "shiftrightunsigned": partial(_shift, run=numbers.shift_right_unsigned),
     # texts
-    "concat": _concat_handler, "concat_ws": _concat_ws, "length": _length, "char_length": _length, "character_length": _length,
+    "concat": _concat, "concat_ws": _concat_ws, "length": _length, "char_length": _length, "character_length": _length,
     "len": _length, "upper": simple(STRING, texts.upper, STRING), "ucase": simple(STRING, texts.upper, STRING),
     "lower": simple(STRING, texts.lower, STRING), "lcase": simple(STRING, texts.lower, STRING), "reverse": _reverse,
     "substring": simple(STRING, texts.substring, STRING, INT, INT, least=2),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from headrace.scalars.row.casts import cast_of
+from headrace.scalars.row.casts import Cast, cast_of
 from headrace.scalars.row.meaning.failed import Failed
 from headrace.scalars.row.types import BOOLEAN, VOID, Type
 
@@ -62,11 +62,15 @@ Make = Callable[[Writer, list[str]], str]  # writes what has to come before, and
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A typed part. A `literal` is written out in the query: Spark gives it no more digits than it has."""
+    """A typed part. A `literal` is written out in the query: Spark gives it no more digits than it has.
+
+    `before` is the integer that was cast to FLOAT: if that becomes a DOUBLE, Spark's optimizer leaves the FLOAT out.
+    """
 
     type: Type
     write: Callable[[Writer], Atom]
     literal: Any = None
+    before: Part | None = None
 
 
 def constant(kind: Type, value: Any) -> Part:
@@ -82,8 +86,8 @@ def constant(kind: Type, value: Any) -> Part:
 NULL = constant(VOID, None)
 
 
-def strict(kind: Type, parts: Sequence[Part], make: Make, *, nulls: bool = False, eager: bool = False) -> Part:
-    """NULL where one of the parts is; later ones are then not computed, unless all of them are (`eager`)."""
+def strict(kind: Type, parts: Sequence[Part], make: Make, *, nulls: bool = False) -> Part:
+    """NULL where one of the parts is; later ones are then not computed."""
 
     def write(writer: Writer) -> Atom:
         out, depth, start = writer.name(), writer.depth, len(writer.lines)
@@ -92,7 +96,7 @@ def strict(kind: Type, parts: Sequence[Part], make: Make, *, nulls: bool = False
         for part in parts:
             mark = len(writer.lines)
             atom = part.write(writer)
-            if pending and len(writer.lines) > mark and not eager:
+            if pending and len(writer.lines) > mark:
                 written = [(d + 1, text) for d, text in writer.lines[mark:]]
                 del writer.lines[mark:]
                 _guard(writer, pending)
@@ -126,17 +130,26 @@ def call(
         given = [*atoms, *(repr(m) if isinstance(m, int | str) else writer.bind(m) for m in more)]
         return f"{writer.bind(function)}({', '.join(given)})"
 
-    return strict(kind, parts, make, nulls=nulls, eager=eager)
+    return strict(kind, parts, make, nulls=nulls)
 
 
 def cast(part: Part, kind: Type, java: int) -> Part:
     """A part as another type."""
     if part.type == kind:
         return part
+    if part.before is not None and kind.name == "DOUBLE":
+        return cast(part.before, kind, java)
     found = cast_of(part.type, kind, java)
     if found.run is None:
-        return replace(part, type=kind, literal=None)
+        return replace(part, type=kind, literal=None, before=None)
+    if kind.name == "FLOAT" and part.type.is_integer:
+        return replace(_cast(part, kind, found), before=part)
+    return _cast(part, kind, found)
+
+
+def _cast(part: Part, kind: Type, found: Cast) -> Part:
     run = found.run
+    assert run is not None, "it is another value"
     if part.literal is not None and not found.fails:
         return replace(constant(kind, run(part.literal)), literal=None)
     text = _WRITTEN.get((part.type.name, kind.name)) if kind.name != "DECIMAL" else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,7 @@ def _round(tree: Tree, arguments: list[exp.Expr], node: exp.Expr, *, even: bool)
     part = tree.part(arguments[0])
     if part.type.is_integer:
         if places >= 0:
-            return part
+            return replace(part, literal=None)
         most = RANGES[part.type.name][1]
         run = partial(numbers.round_integer, digits=-places, most=most, kind=part.type.name, even=even)
         return call(part.type, run, [part])

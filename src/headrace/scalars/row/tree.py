@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from sqlglot import exp
@@ -14,7 +14,7 @@ from headrace.plan.expr import Expr
 from headrace.plan.literals import is_moving
 from headrace.scalars.row import functions, nested, operators, spans
 from headrace.scalars.row.casts import cast_of
-from headrace.scalars.row.meaning import patterns
+from headrace.scalars.row.meaning import patterns, texts
 from headrace.scalars.row.meaning.failed import Failed
 from headrace.scalars.row.operators import BITS
 from headrace.scalars.row.parts import (
@@ -174,7 +174,7 @@ class Tree:
         self._no_moving(part, kind, node)
         if isinstance(node, exp.TryCast) and node.args.get("safe"):
             return attempt(part, kind, self.java)
-        return cast(part, kind, self.java)
+        return replace(cast(part, kind, self.java), literal=None)
 
     def _predicate(self, node: exp.Expr) -> Part:
         """IS, IN, BETWEEN, <=>."""
@@ -233,12 +233,12 @@ class Tree:
         lowered = isinstance(node, exp.ILike)
         if isinstance(pattern.literal, str):
             try:
-                test = patterns.like(pattern.literal.lower() if lowered else pattern.literal, escape)
+                test = patterns.like(texts.lower(pattern.literal) if lowered else pattern.literal, escape)
             except Failed as error:
                 raise QueryError(f"{said(node)}: {error}") from error
-            return call(BOOLEAN, (lambda x: test(x.lower())) if lowered else test, [text])
+            return call(BOOLEAN, (lambda x: test(texts.lower(x))) if lowered else test, [text])
         if lowered:
-            return call(BOOLEAN, lambda x, p: patterns.like(p.lower(), escape)(x.lower()), [text, pattern])
+            return call(BOOLEAN, lambda x, p: patterns.like(texts.lower(p), escape)(texts.lower(x)), [text, pattern])
         return call(BOOLEAN, lambda x, p: patterns.like(p, escape)(x), [text, pattern])
 
     def _case(self, node: exp.Case) -> Part:

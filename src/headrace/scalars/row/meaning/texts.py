@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from math import isinf, nan
+from unicodedata import category
 
 from headrace.scalars.row.meaning.failed import Failed
 from headrace.scalars.row.meaning.numbers import single, single_of
@@ -93,12 +94,25 @@ def decoded(value: bytes) -> str:
         raise Failed("the bytes are no UTF-8") from error
 
 
+# Letters that have their other case since Unicode 16 and 17: Spark's tables have them, those of older Pythons have not.
+_NEWER = {
+    0x019B: 0xA7DC, 0x0264: 0xA7CB, 0x1C8A: 0x1C89, 0xA7CD: 0xA7CC, 0xA7CF: 0xA7CE, 0xA7D3: 0xA7D2, 0xA7D5: 0xA7D4,
+    0xA7DB: 0xA7DA, **{0x10D70 + i: 0x10D50 + i for i in range(22)}, **{0x16EBB + i: 0x16EA0 + i for i in range(25)},
+}  # fmt: skip
+_OLDER = {upper: lower for lower, upper in _NEWER.items()}
+
+
 def upper(text: str) -> str:
-    return text.upper()
+    return text.upper() if text.isascii() else text.upper().translate(_NEWER)
 
 
 def lower(text: str) -> str:
-    return text.lower()
+    """A sigma at the end of a word is another one; what a word is depends on the letters that are known."""
+    if text.isascii():
+        return text.lower()
+    if "Σ" in text and any(sign == "ʕ" or category(sign) == "Cn" for sign in text):
+        raise Failed(f"the small letters of {text!r} depend on the version of Unicode")
+    return text.lower().translate(_OLDER)
 
 
 def substring(text: str, start: int, length: int = MOST_INT) -> str:
