@@ -61,7 +61,7 @@ def run(log: command.Log, options: argparse.Namespace, delay: int, *, saves: boo
         first = partition.save(history)
         assert first is not None
         first.result()
-        details = timed(partition, feed, history, events, options.every if saves else events + 1)
+        details = timed(partition, feed, history, events, min(options.every, events // 4) if saves else events + 1)
         if saves:
             details |= loaded(store, partition)
     finally:

@@ -34,7 +34,7 @@ def commit(saver: Saver, offset: int, chunks: tuple[int, ...] = (), dropped: tup
     increment = Increment({"offset": offset}, [Piece(0, slice(0, 3), {"x": np.arange(3)})], Pages())
     put: dict[Key, Chunk] = {(0, number): chunk(number) for number in chunks}
     gone = [(0, number) for number in dropped]
-    return saver.write(Taken(offset, 1, [increment], [Lap(step + 1, (3,))], put, gone, before))
+    return saver.write(Taken(offset, [increment], [Lap(step + 1, (3,))], put, gone, before))
 
 
 def check_files(place: Place, saver: Saver) -> None:

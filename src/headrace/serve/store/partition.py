@@ -64,42 +64,39 @@ class Files:
 
 
 @dataclass(slots=True)
+class Kept:
+    """The chunks of all processors of a partition: those that are not written yet, and where the others lie."""
+
+    written: dict[Key, Location]
+    fresh: dict[Key, Chunk] = field(default_factory=dict)  # sealed, and in no commit that is known to be durable
+    under_way: dict[Key, Chunk] = field(default_factory=dict)  # of these, those that the writer has
+    dropped: list[Key] = field(default_factory=list)  # written, or being so, and needed no more
+
+
+@dataclass(frozen=True, slots=True)
 class Chunks:
-    """The chunks of a task processor, as it asks for them: those that are not written yet, and those that are."""
+    """Those of one task processor, as it asks for them."""
 
     owner: int
     files: Files
-    written: dict[Key, Location]  # of all processors of the partition
-    fresh: dict[Key, Chunk]  # sealed, and in no commit that is known to be durable
-    under_way: dict[Key, Chunk]  # of these, those that the writer has
-    dropped: list[Key]  # written, or being so, and needed no more
+    kept: Kept
 
     def get(self, chunk: int) -> Chunk | None:
         key = (self.owner, chunk)
-        found = self.fresh.get(key)
+        found = self.kept.fresh.get(key)
         if found is not None:
             return Chunk(found.ts, list(found.columns))
-        where = self.written.get(key)
+        where = self.kept.written.get(key)
         return None if where is None else Chunk.read(self.files.blob(where), f"chunk {chunk}")
 
     def put(self, chunk: int, rows: Chunk) -> None:
-        self.fresh[self.owner, chunk] = rows
+        self.kept.fresh[self.owner, chunk] = rows
 
     def delete(self, chunk: int) -> None:
-        key = (self.owner, chunk)
-        self.fresh.pop(key, None)
-        if self.written.pop(key, None) is not None or key in self.under_way:
-            self.dropped.append(key)
-
-
-@dataclass(slots=True)
-class _Shared:
-    """What the chunks of all processors have in common."""
-
-    written: dict[Key, Location]
-    fresh: dict[Key, Chunk] = field(default_factory=dict)
-    under_way: dict[Key, Chunk] = field(default_factory=dict)
-    dropped: list[Key] = field(default_factory=list)
+        key, kept = (self.owner, chunk), self.kept
+        kept.fresh.pop(key, None)
+        if kept.written.pop(key, None) is not None or key in kept.under_way:
+            kept.dropped.append(key)
 
 
 class Partition:
@@ -113,13 +110,12 @@ class Partition:
         self.offset = manifest.offset  # of the next record to be taken in, by the newest commit
         self._laps = list(manifest.laps)
         self._files = Files(place, epoch)
-        self._chunks = _Shared(manifest.locations())
-        shared = self._chunks
-        stores = [
-            Chunks(i, self._files, shared.written, shared.fresh, shared.under_way, shared.dropped) for i in range(len(stages))
-        ]
+        self._chunks = Kept(manifest.locations())
         owner = (at, epoch, self._saver.number)
-        self.processors = [TaskProcessor(stages[i], store, cache, (*owner, i), chunk_rows) for i, store in enumerate(stores)]
+        self.processors = [
+            TaskProcessor(stage, Chunks(i, self._files, self._chunks), cache, (*owner, i), chunk_rows)
+            for i, stage in enumerate(stages)
+        ]
         self._saving: Future[Saved] | None = None
         self._restore(manifest.heads)
 
@@ -156,7 +152,7 @@ class Partition:
             increments.append(increment)
         chunks = self._chunks
         chunks.under_way.update(chunks.fresh)
-        taken = Taken(offset, steps, increments, list(self._laps), dict(chunks.fresh), chunks.dropped.copy(), before)
+        taken = Taken(offset, increments, list(self._laps), dict(chunks.fresh), chunks.dropped.copy(), before)
         chunks.dropped.clear()
         self._saving = self._writer.begin(lambda: self._saver.write(taken))
         return self._saving
@@ -166,6 +162,7 @@ class Partition:
         if self._saving is None or not self._saving.done():
             return
         saved, chunks = self._saving.result(), self._chunks
+        # A thread that loads looks among the fresh ones first: it finds a chunk in either place.
         for key, where in saved.chunks.items():
             if key in chunks.fresh:
                 chunks.written[key] = where

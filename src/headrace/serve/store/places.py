@@ -68,11 +68,22 @@ def place_of(path: str) -> Place:
         return LocalPlace(os.path.abspath(unquote(urlsplit(path).path) if scheme else path))
     known = _ALIKE.get(scheme[1].lower(), scheme[1].lower())
     try:
-        system, inner = fs.FileSystem.from_uri(known + path[len(scheme[1]) :])
+        system, inner = fs.FileSystem.from_uri(_in_one_put(known, known + path[len(scheme[1]) :]))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         hint = "name a folder of this machine, or a URL of s3://, gs://, hdfs:// or abfs://"
         raise StateError(f"the store cannot be at {path}: {error}", hint=hint) from None
     return ArrowPlace(system, inner)
+
+
+def _in_one_put(scheme: str, url: str) -> str:
+    """On S3, a file as small as ours is one request, not the three of one that may become large.
+
+    >>> _in_one_put("s3", "s3://bucket/serving?region=eu-north-1")
+    's3://bucket/serving?region=eu-north-1&allow_delayed_open=true'
+    """
+    if scheme != "s3" or "allow_delayed_open" in url:
+        return url
+    return f"{url}{'&' if urlsplit(url).query else '?'}allow_delayed_open=true"
 
 
 class LocalPlace:

@@ -26,7 +26,6 @@ class Taken:
     """All that a save has to write. The loop goes on with nothing of it."""
 
     offset: int
-    steps: int
     increments: Sequence[Increment]
     laps: Sequence[Lap]
     chunks: dict[Key, Chunk]
