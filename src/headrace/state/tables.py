@@ -269,17 +269,17 @@ class Tables:
 
     def touch_one(self, table: int, numbers: np.ndarray) -> None:
         """These numbers have changed, and must be saved."""
-        keytable.mark(numbers, 0, self._marks(table))
+        keytable.mark(numbers, 0, self.marks(table))
 
     def touch_all(self) -> None:
         for i, table in enumerate(self._tables):
-            self._marks(i)[: table.count] = True
+            self.marks(i)[: table.count] = True
 
     def saved(self, table: int, start: int, stop: int) -> None:
         """The numbers from `start` to `stop` are saved, whether they have changed or not."""
-        self._marks(table)[start:stop] = False
+        self.marks(table)[start:stop] = False
 
-    def _marks(self, table: int) -> np.ndarray:
+    def marks(self, table: int) -> np.ndarray:
         """The flags of the numbers that have changed, as many as there is room for."""
         marks = self._changed[table]
         if len(marks) < self._tables[table].capacity:
@@ -294,7 +294,7 @@ class Tables:
 
     def changed_numbers(self, table: int) -> np.ndarray:
         """The numbers of a table that have changed since this was last asked."""
-        marks = self._marks(table)
+        marks = self.marks(table)
         numbers = np.flatnonzero(marks).astype(np.int32)
         marks[numbers] = False
         return numbers
