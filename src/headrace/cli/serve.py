@@ -83,6 +83,7 @@ def serve(
                 serving.stop()
                 hosted.stop()
                 serving.close()
+                say("stopped; start it again to go on")
 
 
 def _wait(server: object, interrupts: Interrupts) -> None:
