@@ -158,20 +158,14 @@ class Cluster:
             return
         what = f"note how far group {group!r} is"
         asked = [ConsumerGroupTopicPartitions(theirs, parts)]
-        answers = self.ask(what, lambda wait: self._admin.alter_consumer_group_offsets(asked, request_timeout=wait))
-        self._refuse(answers, what)
-        for part in answers[theirs].topic_partitions:
-            self._refuse({"": part.error}, what)
+        self._ask_group(what, lambda wait: self._admin.alter_consumer_group_offsets(asked, request_timeout=wait))
 
     def committed(self, group: str) -> dict[At, int]:
         theirs = self.place.theirs(checked_name("group", group))
         what = f"ask how far group {group!r} is"
         asked = [ConsumerGroupTopicPartitions(theirs)]
-        answers = self.ask(what, lambda wait: self._admin.list_consumer_group_offsets(asked, request_timeout=wait))
-        self._refuse(answers, what, {KafkaError.GROUP_ID_NOT_FOUND})
-        if isinstance(answers[theirs], KafkaError):
-            return {}
-        noted = [(self.place.ours(part.topic), part) for part in answers[theirs].topic_partitions if part.offset >= 0]
+        parts = self._ask_group(what, lambda wait: self._admin.list_consumer_group_offsets(asked, request_timeout=wait))
+        noted = [(self.place.ours(part.topic), part) for part in parts if part.offset >= 0]
         topics = self.find_all({name for name, _ in noted if name is not None}) if noted else {}
         return {
             At(name, part.partition): part.offset
@@ -196,6 +190,19 @@ class Cluster:
             time.sleep(PAUSE_S)
             with suppress(KafkaException):  # hears of brokers and their controller
                 self._admin.list_topics(timeout=min(max(until - time.monotonic(), PAUSE_S), TRY_S))
+
+    def _ask_group(self, what: str, ask: Callable[[float], Mapping[str, Future[Any]]]) -> list[TopicPartition]:
+        """Of a group each partition has an error of its own: its coordinator may have begun just now."""
+        until = time.monotonic() + self.place.patience_s
+        while True:
+            answers = self.ask(what, ask)
+            self._refuse(answers, what, {KafkaError.GROUP_ID_NOT_FOUND})
+            parts = [p for answer in answers.values() if not isinstance(answer, KafkaError) for p in answer.topic_partitions]
+            errors = {str(part): part.error for part in parts if part.error is not None}
+            if time.monotonic() > until or not any(error.code() in PASSING for error in errors.values()):
+                self._refuse(errors, what)
+                return parts
+            time.sleep(PAUSE_S)
 
     def _make(self, name: str, partitions: int) -> None:
         what = f"create topic {name!r}"
