@@ -288,7 +288,8 @@ def extract(tree: Tree, node: exp.Extract) -> Part:
 
 
 def element_at(tree: Tree, arguments: list[exp.Expr], node: exp.Expr, *, safe: bool = False) -> Part:
-    return nested.element_at(tree.part(arguments[0]), tree.part(arguments[1]), tree.java, safe=safe)
+    key = tree.part(arguments[1]) if safe else tree.index(*arguments)
+    return nested.element_at(tree.part(arguments[0]), key, tree.java, safe=safe)
 
 
 def _contains(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:

@@ -262,7 +262,15 @@ class Tree:
         inside, key = self.part(node.this), node.expressions[0]
         if node.args.get("offset") == 1:
             return functions.element_at(self, [node.this, key], node, safe=bool(node.args.get("safe")))
-        return nested.element(inside, self.part(key), key, self.java)
+        return nested.element(inside, self.index(node.this, key), key, self.java)
+
+    def index(self, inside: exp.Expr, key: exp.Expr) -> Part:
+        """The number of an element. Of an array that is made in the query, Spark fails where the number is NULL."""
+        part = self.part(key)
+        if not isinstance(inside.unnest(), exp.Column | exp.Dot | exp.Bracket) and part.literal is None:
+            hint = "GET(.., i) counts from 0 and is NULL where nothing is there"
+            raise QueryError(f"{said(key)} is looked up in {said(inside)}, which is no column", hint=hint)
+        return part
 
     def _function(self, node: exp.Expr) -> Part:
         """A call, as it is written for Spark: that is what will be run there."""
