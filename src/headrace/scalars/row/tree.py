@@ -13,10 +13,8 @@ from headrace.errors import QueryError, unknown
 from headrace.plan.expr import Expr
 from headrace.plan.literals import is_moving
 from headrace.scalars.row import functions, nested, operators, spans
-from headrace.scalars.row.casts import cast_of
 from headrace.scalars.row.meaning import patterns, texts
 from headrace.scalars.row.meaning.failed import Failed
-from headrace.scalars.row.operators import BITS
 from headrace.scalars.row.parts import (
     NULL,
     Atom,
@@ -347,6 +345,3 @@ def number(text: str, *, negative: bool = False) -> Part:
     if precision > 38:
         raise QueryError(f"{text} has more than 38 digits")
     return constant(decimal(precision, scale), value if value else abs(value))
-
-
-__all__ = ["BITS", "Tree", "cast_of", "number", "refused", "said"]
