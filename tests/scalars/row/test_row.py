@@ -39,7 +39,8 @@ def test_every_function_that_is_offered_is_tried_on_spark():
         ("SPLIT(s, 'a|b')", "outside of Java"), ("CAST('now' AS TIMESTAMP)", "is not a time"), ("s + day", "no +"),
         ("ROUND(x, i)", "not written out"), ("DATE_FORMAT(at, 'EEE')", "pattern"), ("nothing + 1", "does not exist"),
         ("p.zz", "field 'zz' does not exist"), ("xs = xs", "no == of"), ("x IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)", "IN of 11"),
-        ("CURRENT_DATE()", "not offered"), ("IF(i, 1, 2)", "not a condition"), ("SUBSTRING(s, l)", "BIGINT, and a INT"),
+        ("CURRENT_DATE()", "not offered"), ("SPLIT(s, ',')[i]", "no column"),
+     ("IF(i, 1, 2)", "not a condition"), ("SUBSTRING(s, l)", "BIGINT, and a INT"),
     ],
 )  # fmt: skip
 def test_what_is_not_offered_is_refused_when_it_is_compiled(sql, said):

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sqlglot import exp
+
 from headrace.errors import DataError, QueryError
 from headrace.plan.expr import Expr
 from headrace.plan.schema import Schema
-from headrace.scalars.row.meaning.failed import Failed
 from headrace.scalars.row.parts import Writer
 from headrace.scalars.row.tree import Tree
 from headrace.scalars.row.types import Type, type_of
@@ -82,10 +83,5 @@ def _part(tree: Tree, expr: Expr) -> Any:
 
 
 def _places(expr: Expr, columns: dict[str, tuple[int, Type]]) -> set[int]:
-    from sqlglot import exp
-
     names = {node.parts[0].name.lower() for node in expr.tree.find_all(exp.Column)}
     return {columns[name][0] for name in names if name in columns}
-
-
-__all__ = ["JAVA", "Compiled", "ExpressionFailed", "Failed", "compile_row", "compiled"]

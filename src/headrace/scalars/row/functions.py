@@ -210,7 +210,7 @@ def _unit(argument: exp.Expr, node: exp.Expr) -> str:
 def _date_trunc(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:
     unit, time = _unit(arguments[0], node), tree.as_type(arguments[1], TIMESTAMP)
     if unit in _STEPS:
-        return call(TIMESTAMP, lambda x, step: x // step * step, [time], _STEPS[unit])
+        return call(TIMESTAMP, lambda x, step: calendar.micros(x // step * step), [time], _STEPS[unit])
     start = _STARTS.get(unit)
     if start is None:
         raise QueryError(f"{unit!r} is no unit to cut a time to", hint=f"there are {', '.join((*_STARTS, *_STEPS))}")
@@ -288,7 +288,8 @@ def extract(tree: Tree, node: exp.Extract) -> Part:
 
 
 def element_at(tree: Tree, arguments: list[exp.Expr], node: exp.Expr, *, safe: bool = False) -> Part:
-    return nested.element_at(tree.part(arguments[0]), tree.part(arguments[1]), tree.java, safe=safe)
+    key = tree.part(arguments[1]) if safe else tree.index(*arguments)
+    return nested.element_at(tree.part(arguments[0]), key, tree.java, safe=safe)
 
 
 def _contains(tree: Tree, arguments: list[exp.Expr], node: exp.Expr) -> Part:

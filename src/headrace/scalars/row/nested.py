@@ -55,6 +55,8 @@ def _looked_up(inside: Part, key: Part, java: int) -> Part:
 
 
 def _at(values: list[Any], place: int) -> Any:
+    """Of a BIGINT Java takes the lower half."""
+    place = numbers.wrapped(place, 32)
     if not 0 <= place < len(values):
         raise Failed(f"there is no element {place}, counted from 0, of {len(values)}")
     return values[place]

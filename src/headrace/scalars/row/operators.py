@@ -8,13 +8,12 @@ from typing import Any
 
 from headrace.errors import QueryError
 from headrace.scalars.row.meaning import decimals, numbers
-from headrace.scalars.row.parts import Part, Writer, call, cast, constant, digits_needed, strict
+from headrace.scalars.row.parts import Atom, Part, Writer, call, cast, constant, digits_needed, strict
 from headrace.scalars.row.types import (
     BIGINT,
     BOOLEAN,
     DIGITS,
     DOUBLE,
-    INTERVAL,
     RANGES,
     VOID,
     Type,
@@ -257,7 +256,6 @@ def extreme(parts: list[Part], java: int, *, greatest: bool) -> Part:
 
 def of_all(kind: Type, parts: list[Part], make: Callable[[Writer, list[str]], str], *, nulls: bool = True) -> Part:
     """What looks at NULLs itself; all parts are computed."""
-    from headrace.scalars.row.parts import Atom
 
     def write(writer: Writer) -> Atom:
         atoms = [part.write(writer) for part in parts]
@@ -266,18 +264,3 @@ def of_all(kind: Type, parts: list[Part], make: Callable[[Writer, list[str]], st
         return Atom(out, nulls)
 
     return Part(kind, write)
-
-
-__all__ = [
-    "INTERVAL",
-    "arithmetic",
-    "bits",
-    "compare",
-    "comparison",
-    "extreme",
-    "negative",
-    "of_all",
-    "pmod",
-    "together",
-    "within",
-]

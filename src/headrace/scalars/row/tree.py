@@ -13,10 +13,8 @@ from headrace.errors import QueryError, unknown
 from headrace.plan.expr import Expr
 from headrace.plan.literals import is_moving
 from headrace.scalars.row import functions, nested, operators, spans
-from headrace.scalars.row.casts import cast_of
 from headrace.scalars.row.meaning import patterns, texts
 from headrace.scalars.row.meaning.failed import Failed
-from headrace.scalars.row.operators import BITS
 from headrace.scalars.row.parts import (
     NULL,
     Atom,
@@ -262,7 +260,15 @@ class Tree:
         inside, key = self.part(node.this), node.expressions[0]
         if node.args.get("offset") == 1:
             return functions.element_at(self, [node.this, key], node, safe=bool(node.args.get("safe")))
-        return nested.element(inside, self.part(key), key, self.java)
+        return nested.element(inside, self.index(node.this, key), key, self.java)
+
+    def index(self, inside: exp.Expr, key: exp.Expr) -> Part:
+        """The number of an element. Of an array that is made in the query, Spark fails where the number is NULL."""
+        part = self.part(key)
+        if not isinstance(inside.unnest(), exp.Column | exp.Dot | exp.Bracket) and part.literal is None:
+            hint = "GET(.., i) counts from 0 and is NULL where nothing is there"
+            raise QueryError(f"{said(key)} is looked up in {said(inside)}, which is no column", hint=hint)
+        return part
 
     def _function(self, node: exp.Expr) -> Part:
         """A call, as it is written for Spark: that is what will be run there."""
@@ -339,6 +345,3 @@ def number(text: str, *, negative: bool = False) -> Part:
     if precision > 38:
         raise QueryError(f"{text} has more than 38 digits")
     return constant(decimal(precision, scale), value if value else abs(value))
-
-
-__all__ = ["BITS", "Tree", "cast_of", "number", "refused", "said"]

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from headrace.plan.time import DAY, HOUR, MINUTE, SECOND
-from headrace.scalars.row.meaning.calendar import MOST_INT, civil, date_of, hour, length_of, minute, second
+from headrace.scalars.row.meaning.calendar import civil, date_of, hour, minute, second
 from headrace.scalars.row.meaning.failed import Failed
 from headrace.scalars.row.meaning.numbers import LEAST, MOST
 from headrace.scalars.row.meaning.texts import BLANKS
@@ -158,8 +158,3 @@ def next_day(day: int, name: str) -> int:
 
 _NAMES = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY")
 _WEEKDAYS = {name[:n]: i for i, name in enumerate(_NAMES) for n in (2, 3, len(name))}
-
-__all__ = [
-    "MOST_INT", "date_text", "format_of", "formatted", "interval_text", "length_of", "make_date", "next_day", "offset_of",
-    "read_date", "read_time", "time_text", "year_text",
-]  # fmt: skip
