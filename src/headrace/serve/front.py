@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from headrace.log.log import At, Log
+from headrace.plan.stream import Stream
 from headrace.serve.deployment import Deployment
 from headrace.serve.journal import Journal
-from headrace.serve.records import Beat, Posted, Reply, Said, encode, read_reply
+from headrace.serve.records import Beat, Posted, Reply, Said, Stamp, encode, read_reply
 from headrace.serve.sending import Part, sending_of
 from headrace.serve.stamps import Stamping
 from headrace.serve.values import wire
@@ -151,9 +152,14 @@ class Front:
         """Go on from what the journal has. Gives the first of the answers that may be to events in it."""
         found = self._journal.take(self.stamping)
         for place, event in found.events:
-            self._expect(event, Taken(place, event.behind, self.stamping[event.stream].complete_before))
+            self._expect(event, Taken(place, event.behind, _complete_before(self.deployment.streams[event.stream], event.stamp)))
             if place >= found.sent:
                 values = self._wire[event.stream][1](event.values)
                 parts = [] if event.ts is None else [s.part(values) for s in self._sending[event.stream]]
                 self._send(place, event, parts)
         return found.replies
+
+
+def _complete_before(stream: Stream, stamp: Stamp) -> int:
+    """What it was for an event that is late, and moves nothing."""
+    return Stamping(stream, stamp.highest, stamp.promised).complete_before

@@ -1,7 +1,7 @@
 """Values of rows as serving has them: what JSON and msgpack can hold, and nothing that has to be made for each event.
 
-A TIMESTAMP is microseconds since 1970 in UTC, a DATE days, an INTERVAL microseconds, a STRUCT a list of its fields, a MAP a list
-of pairs; all else is what Arrow makes of it. On the wire a DECIMAL is its text.
+A TIMESTAMP is microseconds since 1970 in UTC, a DATE days, an INTERVAL microseconds, a STRUCT a sequence of its fields, a MAP a
+dict; all else is what Arrow makes of it. On the wire a DECIMAL is its text.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _as_arrow(kind: pa.DataType, value: Any) -> Any:
     if pa.types.is_list(kind):
         return [_as_arrow(kind.value_type, v) for v in value]
     if pa.types.is_map(kind):
-        return [(_as_arrow(kind.key_type, k), _as_arrow(kind.item_type, v)) for k, v in value]
+        return [(_as_arrow(kind.key_type, k), _as_arrow(kind.item_type, v)) for k, v in value.items()]
     if pa.types.is_struct(kind):
         return {part.name: _as_arrow(part.type, v) for part, v in zip(kind, value, strict=True)}
     return value
@@ -79,9 +79,9 @@ def _from_arrow(kind: pa.DataType, value: Any) -> Any:
     if pa.types.is_list(kind):
         return [_from_arrow(kind.value_type, v) for v in value]
     if pa.types.is_map(kind):
-        return [[_from_arrow(kind.key_type, k), _from_arrow(kind.item_type, v)] for k, v in value]
+        return {_from_arrow(kind.key_type, k): _from_arrow(kind.item_type, v) for k, v in value}
     if pa.types.is_struct(kind):
-        return [_from_arrow(part.type, value[part.name]) for part in kind]
+        return tuple(_from_arrow(part.type, value[part.name]) for part in kind)
     return value
 
 
@@ -125,7 +125,10 @@ def _deep(kind: pa.DataType, of_decimal: Change) -> Change | None:
         inner = _deep(kind.value_type, of_decimal)
         return inner and (lambda value: [None if v is None else inner(v) for v in value])
     if pa.types.is_map(kind):
-        return _deep(pa.list_(pa.struct([("k", kind.key_type), ("v", kind.item_type)])), of_decimal)
+        keys, items = _deep(kind.key_type, of_decimal), _deep(kind.item_type, of_decimal)
+        return (keys or items) and (
+            lambda value: {keys(k) if keys else k: items(v) if items and v is not None else v for k, v in value.items()}
+        )
     if pa.types.is_struct(kind):
         parts = [_deep(part.type, of_decimal) for part in kind]
         if not any(parts):
