@@ -37,6 +37,8 @@ class Single:
     def __init__(self, processor: TaskProcessor) -> None:
         """`fast`: whether events are taken compiled."""
         stage = processor.stage
+        if processor.single is not None:
+            processor.single.rest()
         self.processor, self.stage, self.clocks = processor, stage, processor.clock
         self._live: Live | None = processor.step.live() if slow_because(stage) is None else None
         self.fast = self._live is not None

@@ -55,7 +55,8 @@ def codes(address):  # type: ignore[no-untyped-def]
 
 @nb.njit(cache=True)
 def flags(address):  # type: ignore[no-untyped-def]
-    return nb.carray(_pointer(address), (BEYOND,), np.bool_)
+    """As bytes, each 0 or 1."""
+    return nb.carray(_pointer(address), (BEYOND,), np.uint8)
 
 
 @nb.njit(cache=True)

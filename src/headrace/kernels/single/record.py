@@ -33,7 +33,7 @@ from __future__ import annotations
     OUT, OUT_ROOM, WORK, WORK_ROOM, REACHED, MATCHES, MATCHES_ROOM,
     TEXT,  # the bytes of all texts of the event
     VALUE, VALUE_TOO,  # of the row that moves
-) = range(64)  # fmt: skip
+) = range(62)  # fmt: skip
 
 # ---- the event ----------------------------------------------------------------------------------------------------------
 TS, HIGH, LOW, TRUTH, COMES, FRONTIER, BEFORE = range(64, 71)

@@ -48,6 +48,7 @@ class Record:
         """Of a step whose parts stay where they are; call `tables`, `tallies`, .. before it is used."""
         self.step, self.stage, self.layout = step, step.stage, step.evaluator.layout
         self.masks, stage = masks_of(step.stage), step.stage
+        self._parts = parts_read(stage.program.metrics)
         self.inputs = Inputs([i.type for i in stage.inputs], read_inputs(stage))
         self._words = [0] * (r.INPUTS + r.INPUT * len(self.inputs.wanted))
         self._held: dict[tuple[str, int], Any] = {}
@@ -84,9 +85,8 @@ class Record:
         """Lists of things, behind the lines: inputs of tables and of the route, and what moves over which edge."""
         stage, program = self.stage, self.stage.program
         self._table_inputs = [self._listed(self._input_words(t.inputs)) for t in stage.tables]
-        self._words[r.ROUTE], self._words[r.N_ROUTE] = self._listed(self._input_words(getattr(stage.route, "inputs", ()))), len(
-            getattr(stage.route, "inputs", ())
-        )
+        route = getattr(stage.route, "inputs", ())
+        self._words[r.ROUTE], self._words[r.N_ROUTE] = self._listed(self._input_words(route)), len(route)
         tallies = self._words[r.TALLIES]
         moving: dict[int | None, list[int]] = {None: [], **{offset: [] for offset in program.edges}}
         for i, spec in enumerate(program.tallies):
@@ -258,14 +258,13 @@ class Record:
     def tally(self, i: int) -> None:
         """Where what a tally keeps is."""
         tally, line = self.step.evaluator.tallies[i], self.line("TALLIES", i, r.TALLY)
-        parts = parts_read(self.stage.program.metrics)
         match tally:
             case DistinctTally():
                 line[r.Y_KIND] = r.DISTINCTS
                 line[r.Y_STATE], line[r.Y_SQUARES] = self.hold("tally", i, tally.counts, tally.pair_counts)
             case SumTally():
                 self._sum(i, tally, line)
-                line[r.Y_MEAN] = tally.mean_digits if isinstance(tally, DecimalSumTally) else "mean" in parts.get(i, ())
+                line[r.Y_MEAN] = tally.mean_digits if isinstance(tally, DecimalSumTally) else "mean" in self._parts.get(i, ())
             case QueueTally():
                 self._queue(i, tally, line)
             case _:
