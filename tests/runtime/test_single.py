@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
+from collections.abc import Callable
 from random import Random
 
-import pytest
 from hypothesis.errors import UnsatisfiedAssumption
 
 from headrace.errors import QueryError
@@ -15,9 +14,14 @@ from headrace.plan.query import Script
 from headrace.testing.conformance import Run, check_query
 from headrace.testing.reach import hold
 from headrace.testing.strategies import Case
-from runtime.test_properties import any_script
 from seeds import FIRST, examples
-from single_cases import OneByOne, a_taken_case, one_by_one
+from single_cases import OneByOne, a_taken_case, any_case
+
+CASES = examples(60, 1)
+REACHED = {  # of every hundred events that are taken compiled
+    "corrections": 2, "late": 1, "batches": 5, "saves": 5, f"asked {r.A_SEAL}": 2, f"asked {r.A_CHUNK}": 1,
+    f"asked {r.NEW_VALUE}": 2, f"asked {r.MORE_LIMBS}": 1, f"asked {r.MORE_NODES}": 0.5,
+}  # fmt: skip
 
 
 def alike(case: Case, seed: int, single: float) -> Counter[str]:
@@ -28,12 +32,12 @@ def alike(case: Case, seed: int, single: float) -> Counter[str]:
     for number, arrived in enumerate(case.batches):
         batch.push(arrived)
         own.push(arrived)
-        assert own.told == batch.told, f"event {number}: {own.told[-2:]} is not {batch.told[-2:]}"
+        assert own.told == batch.told, f"event {number}"
         batch.told.clear(), own.told.clear()
         if rng.random() < 0.15:
             own, reached = _saved(own, single, rng, reached)
     end = case.batches[-1].now
-    assert own.finish(end) == batch.finish(end) or str(own.finish(end)) == str(batch.finish(end))
+    assert str(own.finish(end)) == str(batch.finish(end))
     return reached + own.reached()
 
 
@@ -47,40 +51,40 @@ def _saved(engine: OneByOne, single: float, rng: Random, reached: Counter[str]) 
     return other, reached + engine.reached()
 
 
-def test_single_events_are_told_what_batches_of_one_are():
+def each_alike(make: Callable[[int], Case], count: int) -> Counter[str]:
+    """So many cases; every third has batches in between."""
     reached: Counter[str] = Counter()
-    for seed in range(FIRST, FIRST + examples(60, 1)):
-        case = _case(a_taken_case, seed)
-        if case is None or not case.batches:
+    for seed in range(FIRST, FIRST + count):
+        try:
+            case = make(seed)
+        except (QueryError, UnsatisfiedAssumption):
             continue
         try:
-            reached += alike(case, seed, 1.0 if seed % 3 else 0.8)
-        except AssertionError as error:
+            reached += alike(case, seed, 1.0 if seed % 3 else 0.8) if case.batches else Counter()
+        except Exception as error:
             error.add_note(f"the case of seed {seed}; HEADRACE_SEED={seed} begins with it")
             raise
-    calls = reached["fast"]
-    assert calls > 20 * examples(60, 1) / 2, reached
+    return reached
+
+
+def test_single_events_are_told_what_batches_of_one_are():
+    reached = each_alike(a_taken_case, CASES)
+    assert reached["fast"] > 10 * CASES, reached
     assert reached["fast"] > 5 * reached["slow"], reached
-    for what, share in (
-        ("corrections", 0.02), ("late", 0.01), ("batches", 0.05), ("saves", 0.05), (f"asked {r.A_SEAL}", 0.02),
-        (f"asked {r.A_CHUNK}", 0.01), (f"asked {r.NEW_VALUE}", 0.02), (f"asked {r.MORE_LIMBS}", 0.01),
-        (f"asked {r.MORE_NODES}", 0.005),
-    ):  # fmt: skip
-        assert reached[what] > share * calls, (what, reached)
+    for what, share in REACHED.items():
+        assert reached[what] >= share / 100 * reached["fast"], (what, reached)
 
 
-def _case(make, seed: int) -> Case | None:
-    try:
-        return make(seed)
-    except (QueryError, UnsatisfiedAssumption):
-        return None
+def test_what_is_not_taken_compiled_is_a_batch_of_one():
+    reached = each_alike(any_case, examples(12, 5))
+    assert reached["slow"] > examples(12, 5), reached
 
 
-def conforms(make, run: Run, seed: int) -> None:
+def conforms(run: Run, seed: int) -> None:
     """The oracle agrees, restarted at two places; in other batches events come together, too."""
     places = len(run.batches) + 1
     check_query(
-        run.script, run.batches, make, buckets=((2,), (1,))[seed % 2], seed=seed, known=run.expected,
+        run.script, run.batches, one_engine, buckets=((2,), (1,))[seed % 2], seed=seed, known=run.expected,
         restarts=sorted({seed % places, seed // 7 % places}),
     )  # fmt: skip
 
@@ -90,20 +94,8 @@ def one_engine(script: Script, buckets: int, saved: object | None) -> OneByOne:
 
 
 def test_single_events_conform():
-    hold(a_taken_case, partial(conforms, one_engine), examples(5, 5), first=FIRST, tries=3)
+    hold(a_taken_case, conforms, examples(5, 5), first=FIRST, tries=3)
 
 
 def test_any_script_conforms_one_event_a_call():
-    """Also what is not taken compiled."""
-
-    def case(seed: int) -> Case:
-        given = any_script(seed)
-        return Case(given.script, one_by_one(given.batches, Random(seed)))
-
-    hold(case, partial(conforms, one_engine), examples(4, 5), first=FIRST, tries=3)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.5])
-def test_what_is_not_taken_is_a_batch_of_one(share):
-    case = any_script(7)
-    alike(Case(case.script, one_by_one(case.batches, Random(7))), 7, share)
+    hold(any_case, conforms, examples(4, 5), first=FIRST, tries=3)
