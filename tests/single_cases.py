@@ -161,7 +161,8 @@ def taken_windows(draw: st.DrawFn) -> Window:
 def taken(draw: st.DrawFn, most_rows: int = 40) -> Case:
     """Several queries over one stream, or over two, that are all taken compiled."""
     delay = draw(st.sampled_from((5 * SECOND, 5 * SECOND, 10 * SECOND, 2 * SECOND, 0, Bound.UNBOUNDED)))
-    stream = replace(draw(streams()), keep=None, unique=None, end_after=None, delay=delay, timestamp=Expr.of("at"))
+    drawn = replace(draw(streams()), punctuation=None)
+    stream = replace(drawn, keep=None, unique=None, end_after=None, delay=delay, timestamp=Expr.of("at"))
     stream = replace(stream, punctuation=draw(st.sampled_from(PUNCTUATION[:4])) if delay is not Bound.UNBOUNDED else None)
     below: list[Stream] = [stream]
     if draw(st.integers(0, 4)) == 0:
@@ -197,7 +198,6 @@ def a_taken_case(seed: int) -> Case:
     case = sampled(taken(), seed)
     LocalEngine(case.script, 1)  # some are refused
     return Case(case.script, one_by_one(case.batches, rng, rng.choice((0.0, 0.0, 0.1, 0.3))))
-    return case
 
 
 def any_case(seed: int) -> Case:

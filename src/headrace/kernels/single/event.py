@@ -17,38 +17,6 @@ from headrace.kernels.single.evaluate import evaluate
 PLACING, LOOKING_BACK, INSERTING, SPEAKING, MOVING = range(5)
 
 
-@nb.njit(s.integer(s.integer), cache=True)
-def event(address: int) -> int:
-    """Take in the event of a record, or time alone, and give what is asked for."""
-    d = memory.ints(address)
-    if d[r.PHASE] == PLACING:
-        d[r.LEFT] = d[r.OUT_USED] = d[r.REACHED] = 0
-        asked = _place(d) if d[r.COMES] else r.DONE
-        if asked != r.DONE:
-            return asked
-        d[r.BEGIN] = d[r.START]
-        d[r.PHASE] = LOOKING_BACK if d[r.COMES] else MOVING
-    if d[r.PHASE] == LOOKING_BACK:
-        asked = _look_back(d)
-        if asked != r.DONE:
-            return asked
-        d[r.PHASE] = INSERTING
-    if d[r.PHASE] == INSERTING:
-        for t in range(d[r.N_TABLES]):
-            identity.hold(d, d[r.TABLES] + t * r.TABLE)
-        rows.insert(d)
-        d[r.PHASE] = SPEAKING
-    if d[r.PHASE] == SPEAKING:
-        asked = _speak(d)
-        if asked != r.DONE:
-            return asked
-        d[r.PHASE] = MOVING
-    asked = _move_on(d)
-    if asked == r.DONE:
-        d[r.PHASE] = PLACING
-    return asked
-
-
 @nb.njit(cache=True)
 def _place(d):  # type: ignore[no-untyped-def]
     if d[r.START] == d[r.STOP]:
@@ -304,4 +272,36 @@ def _move_on(d):  # type: ignore[no-untyped-def]
     d[r.NEEDED] = d[r.FIRST]
     for e in range(d[r.N_EDGES]):
         d[r.NEEDED] = min(d[r.NEEDED], d[d[r.EDGES] + e * r.EDGE + r.E_ROW])
+    return asked
+
+
+@nb.njit(s.integer(s.integer), cache=True)
+def event(address: int) -> int:
+    """Take in the event of a record, or time alone, and give what is asked for."""
+    d = memory.ints(address)
+    if d[r.PHASE] == PLACING:
+        d[r.LEFT] = d[r.OUT_USED] = d[r.REACHED] = 0
+        asked = _place(d) if d[r.COMES] else r.DONE
+        if asked != r.DONE:
+            return asked
+        d[r.BEGIN] = d[r.START]
+        d[r.PHASE] = LOOKING_BACK if d[r.COMES] else MOVING
+    if d[r.PHASE] == LOOKING_BACK:
+        asked = _look_back(d)
+        if asked != r.DONE:
+            return asked
+        d[r.PHASE] = INSERTING
+    if d[r.PHASE] == INSERTING:
+        for t in range(d[r.N_TABLES]):
+            identity.hold(d, d[r.TABLES] + t * r.TABLE)
+        rows.insert(d)
+        d[r.PHASE] = SPEAKING
+    if d[r.PHASE] == SPEAKING:
+        asked = _speak(d)
+        if asked != r.DONE:
+            return asked
+        d[r.PHASE] = MOVING
+    asked = _move_on(d)
+    if asked == r.DONE:
+        d[r.PHASE] = PLACING
     return asked
