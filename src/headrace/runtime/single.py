@@ -1,7 +1,8 @@
 """One event a call, from Python values to Python values: the same processor, the same state, the same changes in the same order.
 
-Most stages take an event compiled, from open rows that stay where they are; what is not covered is a batch of one row. Either way
-calls, batches and saves may follow each other as they like: the processor's parts are brought up to date when somebody asks for them.
+Most stages take an event compiled, from open rows that stay where they are; what is not covered is a batch of one row. Either
+way calls, batches and saves may follow each other as they like: parts of the processor are brought up to date when they are asked
+for.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Single:
         self, ts: int, high: int, low: int, partition: int, place: tuple[int, int], highest: int, promised: int, behind: bool,
         now: int, values: tuple[Any, ...], source: int = 0,
     ) -> list[Said]:  # fmt: skip
-        """Take in an event: its order key, what its segment says, whether it is behind that, and its values of all inputs.
+        """Take in an event: its order key, what its segment says, whether it is behind that, and all its inputs.
 
         Values are int, float, bool, str, bytes or Decimal, microseconds of a TIMESTAMP, days of a DATE, or None; so are those that
         are given back, with the name of the query, the sign and the order key of each change.
@@ -141,5 +142,3 @@ def said(result: Result) -> list[Said]:
 def _each(query: str, changes: Changes) -> list[Said]:
     keys = zip(*(part.tolist() for part in changes.keys.columns), strict=True)
     return [(query, sign, key, row) for sign, key, row in zip(changes.sign.tolist(), keys, rows_of(changes.rows), strict=True)]
-
-

@@ -5,15 +5,17 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from headrace.kernels import signatures as s
 from headrace.kernels.codes import NULL
 from headrace.kernels.single import memory, readings, rows
 from headrace.kernels.single import record as r
 from headrace.kernels.single.finds import scan
 
 _SIGN_BITS = np.int64(0x7FFFFFFFFFFFFFFF)
+_READINGS = nb.types.Array(nb.types.int64, 3, "C")  # by tally, by event
 
 
-@nb.njit(cache=True)
+@nb.njit(s.boolean(s.word, s.integer, s.integer, s.word), cache=True)
 def _within(low, high, limit, limit_too):  # type: ignore[no-untyped-def]
     """Whether a number of 128 bits is at most so far from 0, either way."""
     if high < 0:
@@ -22,7 +24,7 @@ def _within(low, high, limit, limit_too):  # type: ignore[no-untyped-def]
     return 0 <= high < limit or (high == limit and low <= limit_too)
 
 
-@nb.njit(cache=True)
+@nb.njit(s.nothing(s.INTS, s.integer, _READINGS, s.integer, s.INTS, s.integer), cache=True)
 def _metric(d, m, raw, event, out, at):  # type: ignore[no-untyped-def]
     """A result column at an event: `aggregates/metrics` for one value."""
     own = raw[d[m + r.M_TALLY], event]
@@ -44,7 +46,7 @@ def _metric(d, m, raw, event, out, at):  # type: ignore[no-untyped-def]
     out[at], out[at + 1], out[at + 2] = np.int64(valid), first, second
 
 
-@nb.njit(cache=True)
+@nb.njit(s.integer(s.INTS, s.integer, s.integer, s.INTS, s.INTS, s.integer, s.integer, _READINGS), cache=True)
 def _of_key(d, group, key, places, events, count, which, raw):  # type: ignore[no-untyped-def]
     """Read all tallies of a group at the events of one key; what is asked for, if something is lacking."""
     scans, n_scans = d[r.SCANS], d[r.N_SCANS]
@@ -82,14 +84,14 @@ def _of_key(d, group, key, places, events, count, which, raw):  # type: ignore[n
     return r.DONE
 
 
-@nb.njit(cache=True)
-def evaluate(d, places, count, which, out, first):  # type: ignore[no-untyped-def]
-    """Read the metrics at the open rows at these places, which ascend, into the lines of `out` from a word on.
+@nb.njit(s.integer(s.INTS, s.LIMBS, s.integer, s.integer), cache=True)
+def evaluate(d, lines, count, which):  # type: ignore[no-untyped-def]
+    """Read the metrics at open rows, whose places, ascending, begin these lines, into the words from the third on.
 
     Gives what is asked for, if something is lacking: then it is asked again.
     """
     raw = np.zeros((d[r.N_TALLIES], count, r.READING), np.int64)
-    done, events = np.empty(count, np.bool_), np.empty(count, np.int64)
+    done, events, places = np.empty(count, np.bool_), np.empty(count, np.int64), lines[:count, 0].copy()
     for g in range(d[r.N_GROUPS]):
         group = d[d[r.GROUPS] + g]
         numbers = memory.keys(rows.column(d, r.OPEN_RUN, group))
@@ -107,5 +109,5 @@ def evaluate(d, places, count, which, out, first):  # type: ignore[no-untyped-de
                 return asked
     for i in range(count):
         for j in range(d[r.N_METRICS]):
-            _metric(d, d[r.METRICS] + j * r.METRIC, raw, i, out[i], first + j * r.SHOWN)
+            _metric(d, d[r.METRICS] + j * r.METRIC, raw, i, lines[i], 2 + j * r.SHOWN)
     return r.DONE

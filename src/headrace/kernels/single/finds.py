@@ -1,9 +1,10 @@
-"""Which rows of a key enter and leave windows between the frontier and some events: found once for all tallies that they concern."""
+"""Which rows of a key enter and leave windows between the frontier and some events: found once for all tallies."""
 
 from __future__ import annotations
 
 import numba as nb
 
+from headrace.kernels import signatures as s
 from headrace.kernels.single import memory, rows
 from headrace.kernels.single import record as r
 
@@ -11,7 +12,7 @@ RUN_BITS = 40  # a find is a run, and above these bits a place in it
 PLACES = (1 << RUN_BITS) - 1
 
 
-@nb.njit(cache=True)
+@nb.njit(s.integer(s.INTS, s.integer, s.integer, s.integer, s.integer, s.integer, s.INTS, s.integer), cache=True)
 def _among(d, run, group, low, high, key, found, used):  # type: ignore[no-untyped-def]
     """The rows low..high of a run that have the key; gives how many are found by now."""
     numbers, mark = memory.keys(rows.column(d, run, group)), run << RUN_BITS
@@ -22,7 +23,9 @@ def _among(d, run, group, low, high, key, found, used):  # type: ignore[no-untyp
     return used
 
 
-@nb.njit(cache=True)
+@nb.njit(
+    s.integer(s.INTS, s.integer, s.boolean, s.integer, s.INTS, s.INTS, s.integer, s.INTS, s.integer, s.INTS, s.INTS), cache=True
+)
 def _scan_open(d, group, peers, key, places, events, count, found, used, ends, stops):  # type: ignore[no-untyped-def]
     at, stop = d[r.START], d[r.STOP]
     ts = memory.ints(d[r.OPEN_TS])
@@ -37,7 +40,9 @@ def _scan_open(d, group, peers, key, places, events, count, found, used, ends, s
     return used
 
 
-@nb.njit(cache=True)
+@nb.njit(
+    s.integer(s.INTS, s.integer, s.integer, s.integer, s.INTS, s.INTS, s.integer, s.INTS, s.integer, s.INTS, s.INTS), cache=True
+)
 def _scan_edge(d, edge, group, key, places, events, count, found, used, ends, stops):  # type: ignore[no-untyped-def]
     row, offset = d[edge + r.E_ROW], d[edge + r.E_OFFSET]
     total, times = d[r.FIRST] + d[r.STOP] - d[r.START], memory.ints(d[r.OPEN_TS])
@@ -60,7 +65,7 @@ def _scan_edge(d, edge, group, key, places, events, count, found, used, ends, st
     return used
 
 
-@nb.njit(cache=True)
+@nb.njit(s.integer(s.INTS, s.integer, s.integer, s.INTS, s.INTS, s.integer, s.INTS, s.integer, s.INTS, s.INTS), cache=True)
 def scan(d, s, key, places, events, count, found, used, ends, stops):  # type: ignore[no-untyped-def]
     """What has passed an edge, or come among the open rows, when each of the events is looked at; below 0: what is asked for.
 

@@ -16,7 +16,7 @@ ROUTE_BITS = 40
 _ONE, _NAN = np.uint64(1), np.uint64(0x7FF8000000000000)
 
 
-@nb.njit(cache=True)
+@nb.njit(s.word(s.integer, s.integer), cache=True)
 def _word(bits, kind):  # type: ignore[no-untyped-def]
     """A word as it is hashed: one NaN, and -0.0 is 0.0, as in GROUP BY."""
     if kind != r.FLOAT:
@@ -39,7 +39,7 @@ def _mix_text(high, low, text, size):  # type: ignore[no-untyped-def]
     return _mix((one ^ word) * _HIGH), _mix((two ^ word) * _LOW)
 
 
-@nb.njit(cache=True)
+@nb.njit(nb.types.UniTuple(s.word, 2)(s.INTS, s.integer, s.integer), cache=True)
 def identity(d, inputs, count):  # type: ignore[no-untyped-def]
     """The 128 bits of some inputs, each listed as its place and how it lies there."""
     high, low = _HIGH, _LOW
@@ -67,7 +67,7 @@ def identity_at(address: int, inputs: int, count: int) -> tuple[int, int]:
     return identity(memory.ints(address), inputs, count)
 
 
-@nb.njit(cache=True)
+@nb.njit(s.integer(s.INTS, s.integer), cache=True)
 def number(d, t):  # type: ignore[no-untyped-def]
     """Find the number of the event's key in the table at t, or add it; what is asked for, if that cannot be."""
     high, low = identity(d, d[t + r.T_INPUTS], d[t + r.T_N_INPUTS])
@@ -102,20 +102,20 @@ def number(d, t):  # type: ignore[no-untyped-def]
     return r.DONE
 
 
-@nb.njit(cache=True)
+@nb.njit(s.nothing(s.INTS, s.integer, s.integer), cache=True)
+def touch(d, t, number):  # type: ignore[no-untyped-def]
+    """It has changed, and must be saved."""
+    memory.flags(d[t + r.T_PAGES])[number >> PAGE_BITS] = True
+
+
+@nb.njit(s.nothing(s.INTS, s.integer), cache=True)
 def hold(d, t):  # type: ignore[no-untyped-def]
     """The event holds its number."""
     memory.ints(d[t + r.T_REFERENCES])[d[t + r.T_NUMBER]] += 1
     touch(d, t, d[t + r.T_NUMBER])
 
 
-@nb.njit(cache=True)
-def touch(d, t, number):  # type: ignore[no-untyped-def]
-    """It has changed, and must be saved."""
-    memory.flags(d[t + r.T_PAGES])[number >> PAGE_BITS] = True
-
-
-@nb.njit(cache=True)
+@nb.njit(s.nothing(s.INTS, s.integer, s.integer), cache=True)
 def let_go(d, t, number):  # type: ignore[no-untyped-def]
     """A row holds it no longer."""
     references = memory.ints(d[t + r.T_REFERENCES])

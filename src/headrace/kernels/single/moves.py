@@ -5,6 +5,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from headrace.kernels import signatures as s
 from headrace.kernels.codes import NULL
 from headrace.kernels.exact import accumulators as exact
 from headrace.kernels.single import memory, rows
@@ -15,13 +16,13 @@ _EXPONENT = np.int64(0x7FF)
 _BIAS, _PIECES, _SQUARE_PIECES = 1075, 3, 5  # as in `kernels/exact/accumulators`
 
 
-@nb.njit(cache=True)
+@nb.njit(s.integer(nb.types.float64), cache=True)
 def _field(value):  # type: ignore[no-untyped-def]
     """The exponent field of a double that is not 0."""
     return max(np.int64(1), (np.float64(value).view(np.int64) >> 52) & _EXPONENT)
 
 
-@nb.njit(cache=True)
+@nb.njit(s.boolean(s.INTS, s.integer, nb.types.float64), cache=True)
 def covers(d, y, value):  # type: ignore[no-untyped-def]
     """Whether the sums of a tally have limbs for a double, and for its square where they have those."""
     if value == 0.0:
@@ -36,7 +37,7 @@ def covers(d, y, value):  # type: ignore[no-untyped-def]
     return first >= 0 and first + _SQUARE_PIECES <= d[y + r.Y_SQUARES_WIDTH]
 
 
-@nb.njit(cache=True)
+@nb.njit(s.integer(s.INTS, s.integer, s.integer, s.integer), cache=True)
 def ready(d, y, run, at):  # type: ignore[no-untyped-def]
     """Whether a tally has room for a row that enters; what is asked for, if not."""
     kind = d[y + r.Y_KIND]
@@ -53,7 +54,7 @@ def ready(d, y, run, at):  # type: ignore[no-untyped-def]
     return r.DONE
 
 
-@nb.njit(cache=True)
+@nb.njit(s.nothing(s.INTS, s.integer, s.integer, s.integer, s.integer, s.integer, s.integer), cache=True)
 def _move_queue(d, y, run, at, number, key, sign):  # type: ignore[no-untyped-def]
     head, tail, nodes = memory.keys(d[y + r.Y_STATE]), memory.keys(d[y + r.Y_TAIL]), memory.ints(d[y + r.Y_NODES])
     links, free = memory.pairs(d[y + r.Y_LINKS]), memory.ints(d[y + r.Y_FREE])
@@ -73,7 +74,7 @@ def _move_queue(d, y, run, at, number, key, sign):  # type: ignore[no-untyped-de
           memory.codes(d[y + r.Y_CODES]), links, free)  # fmt: skip
 
 
-@nb.njit(cache=True)
+@nb.njit(s.nothing(s.INTS, s.integer, s.integer, s.integer, s.integer, s.integer, s.integer), cache=True)
 def _move_sum(d, y, run, at, key, what, sign):  # type: ignore[no-untyped-def]
     kind, width = d[y + r.Y_KIND], d[y + r.Y_WIDTH]
     limbs, value = memory.lines(d[y + r.Y_STATE], width), d[y + r.Y_VALUE]
@@ -94,7 +95,16 @@ def _move_sum(d, y, run, at, key, what, sign):  # type: ignore[no-untyped-def]
         memory.lines(d[y + r.Y_SPECIALS], 3)[key, what - 1] += sign
 
 
-@nb.njit(cache=True)
+@nb.njit(s.nothing(s.INTS, s.integer, s.integer, s.integer, s.integer, s.integer), cache=True)
+def move_pair(d, y, run, at, key, sign):  # type: ignore[no-untyped-def]
+    """A value of a key comes or goes."""
+    counts, pair = memory.ints(d[y + r.Y_SQUARES]), memory.keys(rows.column(d, run, d[y + r.Y_PAIRS]))[at]
+    counts[pair] += sign
+    if counts[pair] == (1 if sign > 0 else 0):
+        memory.ints(d[y + r.Y_STATE])[key] += sign
+
+
+@nb.njit(s.nothing(s.INTS, s.integer, s.integer, s.integer, s.integer, s.integer), cache=True)
 def move(d, y, run, at, number, sign):  # type: ignore[no-untyped-def]
     """A row enters the window of a tally (1), or leaves it (-1)."""
     kind = d[y + r.Y_KIND]
@@ -111,12 +121,3 @@ def move(d, y, run, at, number, sign):  # type: ignore[no-untyped-def]
             move_pair(d, y, run, at, key, sign)
     else:
         _move_sum(d, y, run, at, key, what, sign)
-
-
-@nb.njit(cache=True)
-def move_pair(d, y, run, at, key, sign):  # type: ignore[no-untyped-def]
-    """A value of a key comes or goes."""
-    counts, pair = memory.ints(d[y + r.Y_SQUARES]), memory.keys(rows.column(d, run, d[y + r.Y_PAIRS]))[at]
-    counts[pair] += sign
-    if counts[pair] == (1 if sign > 0 else 0):
-        memory.ints(d[y + r.Y_STATE])[key] += sign

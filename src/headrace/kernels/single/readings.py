@@ -5,6 +5,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from headrace.kernels import signatures as s
 from headrace.kernels.codes import ABSENT, NULL
 from headrace.kernels.exact import accumulators as exact
 from headrace.kernels.exact import moments as read
@@ -15,7 +16,7 @@ from headrace.kernels.windows.passes import _special
 from headrace.kernels.windows.queues import NIL, OLDEST, _beats
 
 
-@nb.njit(cache=True)
+@nb.njit(s.nothing(s.INTS, s.integer, s.integer, s.integer, s.INTS, s.integer, s.INTS, s.integer, s.INTS, s.LIMBS), cache=True)
 def _counts(d, y, key, enter, enter_ends, leave, leave_ends, count, found, out):  # type: ignore[no-untyped-def]
     n, value = memory.ints(d[y + r.Y_STATE])[key], d[y + r.Y_CODE]
     for i in range(count):
@@ -28,7 +29,7 @@ def _counts(d, y, key, enter, enter_ends, leave, leave_ends, count, found, out):
         out[i, 0] = n
 
 
-@nb.njit(cache=True)
+@nb.njit(s.nothing(s.INTS, s.integer, s.integer, s.integer, s.INTS, s.integer, s.INTS, s.integer, s.INTS, s.LIMBS), cache=True)
 def _distincts(d, y, key, enter, enter_ends, leave, leave_ends, count, found, out):  # type: ignore[no-untyped-def]
     """Counts of pairs move and are moved back: whole numbers."""
     state, value, first, gone = memory.ints(d[y + r.Y_STATE]), d[y + r.Y_CODE], enter, leave
@@ -54,7 +55,7 @@ def _distincts(d, y, key, enter, enter_ends, leave, leave_ends, count, found, ou
             moves.move_pair(d, y, run, at, key, -1)
 
 
-@nb.njit(cache=True)
+@nb.njit(s.nothing(s.INTS, s.integer, s.LIMBS, s.LIMBS, s.INTS, s.integer, s.integer), cache=True)
 def _add(d, y, limbs, squares, specials, find, sign):  # type: ignore[no-untyped-def]
     """A row comes to a copy of the sums of a key, or leaves it."""
     run, at = find >> RUN_BITS, find & PLACES
@@ -75,12 +76,12 @@ def _add(d, y, limbs, squares, specials, find, sign):  # type: ignore[no-untyped
             exact.add_square(squares, 0, d[y + r.Y_SQUARES_LOW], number, sign)
 
 
-@nb.njit(cache=True)
+@nb.njit(s.integer(nb.types.float64), cache=True)
 def _bits(value):  # type: ignore[no-untyped-def]
     return np.float64(value).view(np.int64)
 
 
-@nb.njit(cache=True)
+@nb.njit(s.nothing(s.INTS, s.integer, s.LIMBS, s.LIMBS, s.INTS, s.integer, s.INTS), cache=True)
 def _read_sum(d, y, limbs, squares, specials, n, out):  # type: ignore[no-untyped-def]
     """As the kernels of `passes` read; `n` values, of which there are none where nothing is to be read."""
     kind, low = d[y + r.Y_KIND], d[y + r.Y_LOW]
@@ -109,7 +110,7 @@ def _read_sum(d, y, limbs, squares, specials, n, out):  # type: ignore[no-untype
             out[1] = _bits(read.read_mean(limbs, 0, low, n))
 
 
-@nb.njit(cache=True)
+@nb.njit(s.LIMBS(s.integer, s.integer, s.integer), cache=True)
 def _copy(address, width, key):  # type: ignore[no-untyped-def]
     """The limbs of a key, by themselves."""
     out = np.empty((1, width), np.int64)
@@ -119,7 +120,9 @@ def _copy(address, width, key):  # type: ignore[no-untyped-def]
     return out
 
 
-@nb.njit(cache=True)
+@nb.njit(
+    s.nothing(s.INTS, s.integer, s.integer, s.integer, s.INTS, s.integer, s.INTS, s.integer, s.INTS, s.INTS, s.LIMBS), cache=True
+)
 def _sums(d, y, key, enter, enter_ends, leave, leave_ends, count, found, counted, out):  # type: ignore[no-untyped-def]
     limbs = _copy(d[y + r.Y_STATE], d[y + r.Y_WIDTH], key)
     squares = _copy(d[y + r.Y_SQUARES], d[y + r.Y_SQUARES_WIDTH], key)
@@ -136,7 +139,7 @@ def _sums(d, y, key, enter, enter_ends, leave, leave_ends, count, found, counted
         _read_sum(d, y, limbs, squares, specials, counted[i], out[i])
 
 
-@nb.njit(cache=True)
+@nb.njit(nb.types.int32(s.INTS, s.integer, s.integer, s.integer), cache=True)
 def _front(d, y, key, stop):  # type: ignore[no-untyped-def]
     """The first candidate of a key that has not left."""
     node, nodes, links = memory.keys(d[y + r.Y_STATE])[key], memory.ints(d[y + r.Y_NODES]), memory.pairs(d[y + r.Y_LINKS])
@@ -145,7 +148,12 @@ def _front(d, y, key, stop):  # type: ignore[no-untyped-def]
     return node
 
 
-@nb.njit(cache=True)
+@nb.njit(s.integer(s.INTS, s.integer, s.integer), cache=True)
+def _value(d, y, find):  # type: ignore[no-untyped-def]
+    return rows.word(d, find >> RUN_BITS, d[y + r.Y_VALUE], find & PLACES)
+
+
+@nb.njit(s.nothing(s.INTS, s.integer, s.integer, s.integer, s.INTS, s.boolean, s.INTS, s.integer, s.INTS, s.LIMBS), cache=True)
 def _queues(d, y, key, enter, enter_ends, leaves, leave_stops, count, found, out):  # type: ignore[no-untyped-def]
     """Candidates that have come since the frontier queue up beside those that are kept; the better one of both fronts is read.
 
@@ -180,12 +188,7 @@ def _queues(d, y, key, enter, enter_ends, leaves, leave_stops, count, found, out
             out[i, 0], out[i, 1] = held[node, width - 1], codes[node]
 
 
-@nb.njit(cache=True)
-def _value(d, y, find):  # type: ignore[no-untyped-def]
-    return rows.word(d, find >> RUN_BITS, d[y + r.Y_VALUE], find & PLACES)
-
-
-@nb.njit(cache=True)
+@nb.njit(s.integer(s.INTS, s.integer, s.integer, s.integer, s.INTS), cache=True)
 def room_for(d, y, enter, stop, found):  # type: ignore[no-untyped-def]
     """Whether the sums of a tally have limbs for all that enters; what is asked for, if not."""
     if d[y + r.Y_KIND] == r.DOUBLE_SUMS or d[y + r.Y_KIND] == r.MOMENTS:
@@ -196,7 +199,10 @@ def room_for(d, y, enter, stop, found):  # type: ignore[no-untyped-def]
     return r.DONE
 
 
-@nb.njit(cache=True)
+@nb.njit(
+    s.nothing(s.INTS, s.integer, s.integer, s.integer, s.INTS, s.integer, s.INTS, s.INTS, s.integer, s.INTS, s.INTS, s.LIMBS),
+    cache=True,
+)
 def read_tally(  # type: ignore[no-untyped-def]
     d, y, key, enter, enter_ends, leave, leave_ends, leave_stops, count, found, counted, out
 ):

@@ -33,11 +33,13 @@ from __future__ import annotations
     OUT, OUT_ROOM, WORK, WORK_ROOM, REACHED, MATCHES, MATCHES_ROOM,
     TEXT,  # the bytes of all texts of the event
     VALUE, VALUE_TOO,  # of the row that moves
-) = range(62)  # fmt: skip
+    READ, READ_COUNT, READ_FOR,  # lines that are to be read next, how many, and for which outputs
+    NOW, NOW_ROOM,
+) = range(67)  # fmt: skip
 
 # ---- the event ----------------------------------------------------------------------------------------------------------
-TS, HIGH, LOW, TRUTH, COMES, FRONTIER, BEFORE = range(64, 71)
-INPUTS = 71
+TS, HIGH, LOW, TRUTH, COMES, FRONTIER, BEFORE = range(72, 79)
+INPUTS = 79
 INPUT = 3  # whether it is there, and two words; of text where it begins, and how long it is
 WORD, FLOAT, PAIR, TEXT_BYTES = range(4)  # how a value lies there
 
@@ -84,5 +86,8 @@ FOR_EARLY, FOR_FINAL = 1, 2
 SAYS = 6  # words of a change in front of its metrics: output, sign, which of the open rows, and its key
 
 # ---- what is asked for --------------------------------------------------------------------------------------------------
-DONE, MORE_KEYS, NEW_VALUE, MORE_ROWS, A_CHUNK, A_SEAL, MORE_LIMBS, MORE_NODES, MORE_OUT, MORE_WORK, MORE_MATCHES, CARRY = range(12)
+(
+    DONE, MORE_KEYS, NEW_VALUE, MORE_ROWS, A_CHUNK, A_SEAL, MORE_LIMBS, MORE_NODES, MORE_OUT, MORE_WORK, MORE_MATCHES, MORE_NOW,
+    CARRY, A_READING,  # the last is asked of the kernel itself
+) = range(14)  # fmt: skip
 MOST_MOVES = 1 << 28

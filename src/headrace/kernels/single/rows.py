@@ -5,6 +5,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from headrace.kernels import signatures as s
 from headrace.kernels.codes import ABSENT, MINUS_INFINITY, NAN, NULL, PLUS_INFINITY
 from headrace.kernels.single import memory
 from headrace.kernels.single import record as r
@@ -12,19 +13,19 @@ from headrace.kernels.single import record as r
 _SIGN_BITS = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
-@nb.njit(cache=True)
+@nb.njit(s.INTS(s.INTS, s.integer), cache=True)
 def run_at(d, run):  # type: ignore[no-untyped-def]
     """The line of a run, by its address."""
     return memory.ints(d[r.RUNS] + 8 * run * d[r.RUN_SIZE])
 
 
-@nb.njit(cache=True)
+@nb.njit(s.integer(s.INTS, s.integer, s.integer), cache=True)
 def column(d, run, index):  # type: ignore[no-untyped-def]
     """The address of a column of a run."""
     return run_at(d, run)[r.R_COLUMNS + index]
 
 
-@nb.njit(cache=True)
+@nb.njit(s.integer(s.INTS, s.integer, s.integer, s.integer), cache=True)
 def word(d, run, index, at):  # type: ignore[no-untyped-def]
     """A value of a row as a word, however wide its column is."""
     width = d[d[r.COLUMNS] + index * r.COLUMN + r.C_WIDTH]
@@ -36,13 +37,13 @@ def word(d, run, index, at):  # type: ignore[no-untyped-def]
     return np.int64(memory.codes(address)[at])
 
 
-@nb.njit(cache=True)
+@nb.njit(s.integer(s.INTS, s.integer, s.integer, s.integer), cache=True)
 def code(d, run, index, at):  # type: ignore[no-untyped-def]
     """What a value is; without a column every row counts."""
     return np.int64(memory.codes(column(d, run, index))[at]) if index >= 0 else 0
 
 
-@nb.njit(cache=True)
+@nb.njit(s.integer(s.INTS, s.integer, s.integer, s.integer), cache=True)
 def upper(ts, low, high, bound):  # type: ignore[no-untyped-def]
     """The first of the rows low..high later than a time."""
     while low < high:
@@ -54,7 +55,7 @@ def upper(ts, low, high, bound):  # type: ignore[no-untyped-def]
     return low
 
 
-@nb.njit(cache=True)
+@nb.njit(s.integer(s.INTS, s.integer), cache=True)
 def run_of(d, row):  # type: ignore[no-untyped-def]
     """The run that has a row, by its number; -1 if that is a sealed chunk which is not here."""
     if row >= d[r.FIRST]:
@@ -68,7 +69,7 @@ def run_of(d, row):  # type: ignore[no-untyped-def]
     return run
 
 
-@nb.njit(cache=True)
+@nb.njit(s.integer(s.INTS), cache=True)
 def find_place(d):  # type: ignore[no-untyped-def]
     """Where the event stands among the open rows, in the total order."""
     ts, high, low = memory.ints(d[r.OPEN_TS]), memory.ints(d[r.OPEN_HIGH]), memory.ints(d[r.OPEN_LOW])
@@ -87,7 +88,7 @@ def find_place(d):  # type: ignore[no-untyped-def]
     return first
 
 
-@nb.njit(cache=True)
+@nb.njit(s.nothing(s.INTS, s.integer, s.integer), cache=True)
 def _shift(d, place, stop):  # type: ignore[no-untyped-def]
     """Make room at a place: the rows from there on move back by one."""
     for name in (r.OPEN_TS, r.OPEN_HIGH, r.OPEN_LOW, r.OPEN_WANTS):
@@ -110,30 +111,14 @@ def _shift(d, place, stop):  # type: ignore[no-untyped-def]
                 narrow[i] = narrow[i - 1]
 
 
-@nb.njit(cache=True)
-def insert(d):  # type: ignore[no-untyped-def]
-    """Put the event where it stands."""
-    place, stop = d[r.PLACE], d[r.STOP]
-    if place < stop:
-        _shift(d, place, stop)
-    memory.ints(d[r.OPEN_TS])[place] = d[r.TS]
-    memory.ints(d[r.OPEN_HIGH])[place] = d[r.HIGH]
-    memory.ints(d[r.OPEN_LOW])[place] = d[r.LOW]
-    wants = 0
-    for o in range(d[r.N_OUTPUTS]):
-        needs = d[d[r.OUTPUTS] + o * r.OUTPUT + r.O_NEEDS]
-        if d[r.TRUTH] & needs == needs:
-            wants |= 1 << o
-    memory.ints(d[r.OPEN_WANTS])[place] = wants
-    for t in range(d[r.N_TABLES]):
-        memory.keys(column(d, r.OPEN_RUN, t))[place] = d[d[r.TABLES] + t * r.TABLE + r.T_NUMBER]
-    for v in range(d[r.N_VECTORS]):
-        _put_vector(d, d[r.VECTORS] + v * r.VECTOR, place)
-    d[r.STOP] = stop + 1
-    run_at(d, r.OPEN_RUN)[r.R_COUNT] = stop + 1
+@nb.njit(s.integer(nb.types.float64), cache=True)
+def to_ordered(value):  # type: ignore[no-untyped-def]
+    """As in `kernels/keys/order`."""
+    bits = np.int64(0x7FF8000000000000) if np.isnan(value) else np.float64(value + 0.0).view(np.int64)
+    return bits ^ ((bits >> 63) & _SIGN_BITS)
 
 
-@nb.njit(cache=True)
+@nb.njit(s.nothing(s.INTS, s.integer, s.integer), cache=True)
 def _put_vector(d, v, place):  # type: ignore[no-untyped-def]
     """The values of a vector, and their code."""
     if d[v + r.V_CODE] < 0:
@@ -158,14 +143,30 @@ def _put_vector(d, v, place):  # type: ignore[no-untyped-def]
     memory.codes(column(d, r.OPEN_RUN, d[v + r.V_CODE]))[place] = what
 
 
-@nb.njit(cache=True)
-def to_ordered(value):  # type: ignore[no-untyped-def]
-    """As in `kernels/keys/order`."""
-    bits = np.int64(0x7FF8000000000000) if np.isnan(value) else np.float64(value + 0.0).view(np.int64)
-    return bits ^ ((bits >> 63) & _SIGN_BITS)
+@nb.njit(s.nothing(s.INTS), cache=True)
+def insert(d):  # type: ignore[no-untyped-def]
+    """Put the event where it stands."""
+    place, stop = d[r.PLACE], d[r.STOP]
+    if place < stop:
+        _shift(d, place, stop)
+    memory.ints(d[r.OPEN_TS])[place] = d[r.TS]
+    memory.ints(d[r.OPEN_HIGH])[place] = d[r.HIGH]
+    memory.ints(d[r.OPEN_LOW])[place] = d[r.LOW]
+    wants = 0
+    for o in range(d[r.N_OUTPUTS]):
+        needs = d[d[r.OUTPUTS] + o * r.OUTPUT + r.O_NEEDS]
+        if d[r.TRUTH] & needs == needs:
+            wants |= 1 << o
+    memory.ints(d[r.OPEN_WANTS])[place] = wants
+    for t in range(d[r.N_TABLES]):
+        memory.keys(column(d, r.OPEN_RUN, t))[place] = d[d[r.TABLES] + t * r.TABLE + r.T_NUMBER]
+    for v in range(d[r.N_VECTORS]):
+        _put_vector(d, d[r.VECTORS] + v * r.VECTOR, place)
+    d[r.STOP] = stop + 1
+    run_at(d, r.OPEN_RUN)[r.R_COUNT] = stop + 1
 
 
-@nb.njit(cache=True)
+@nb.njit(s.nothing(s.INTS), cache=True)
 def store_first(d):  # type: ignore[no-untyped-def]
     """The first open row, behind those of the open chunk."""
     at, last = d[r.START], run_at(d, r.LAST_RUN)

@@ -47,7 +47,8 @@ class LiveWindows(Live):
         self._give = {
             r.MORE_KEYS: self._more_keys, r.NEW_VALUE: self._new_value, r.MORE_ROWS: self.open.grow, r.A_CHUNK: self._a_chunk,
             r.A_SEAL: self._seal, r.MORE_LIMBS: self._more_limbs, r.MORE_NODES: self._more_nodes, r.MORE_OUT: self._more_out,
-            r.MORE_WORK: lambda: self._more("WORK"), r.MORE_MATCHES: lambda: self._more("MATCHES"), r.CARRY: self._carry,
+            r.MORE_WORK: lambda: self._more("WORK"), r.MORE_MATCHES: lambda: self._more("MATCHES"),
+            r.MORE_NOW: lambda: self._more("NOW"), r.CARRY: self._carry,
         }  # fmt: skip
 
     # ---- taking over, and giving back -----------------------------------------------------------------------------

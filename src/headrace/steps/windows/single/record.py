@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from headrace.steps.windows.step import WindowsStep
 
 U64 = 1 << 64
+LEAST_ROOM = 256  # words of a buffer
 
 
 def address(array: np.ndarray) -> int:
@@ -58,7 +59,7 @@ class Record:
         self.bytes = memoryview(self.at).cast("B")
         self._write(stage)
         self._room: dict[str, np.ndarray] = {}
-        for name, size in (("OUT", 256), ("WORK", 256), ("MATCHES", 1 << 12)):
+        for name, size in (("OUT", LEAST_ROOM), ("WORK", LEAST_ROOM), ("NOW", LEAST_ROOM), ("MATCHES", LEAST_ROOM)):
             self.room(name, size)
         self.text()
 
