@@ -71,8 +71,8 @@ class Feed:
 
     def batches(self, start: int, stop: int) -> list[Call]:
         """Calls with a batch of one event each."""
-        process = self.processor.process
-        return [lambda cut=self.cut(i, i + 1): process(*cut).changes for i in range(start, stop)]  # type: ignore[misc]
+        cuts = [self.cut(i, i + 1) for i in range(start, stop)]
+        return [lambda cut=cut: self.processor.process(*cut).changes for cut in cuts]  # type: ignore[misc]
 
     def singles(self, start: int, stop: int) -> list[Call]:
         """Calls with the values of one event each."""

@@ -57,7 +57,9 @@ def bits(value: Any) -> Any:
 class OneByOne(LocalEngine):
     """Gives single events to a bucket as values, as batches of one row, or by turns, and writes down what it is told."""
 
-    def __init__(self, script: Script, buckets: int = 2, saved: object | None = None, *, single: float = 1.0, seed: int = 0) -> None:
+    def __init__(
+        self, script: Script, buckets: int = 2, saved: object | None = None, *, single: float = 1.0, seed: int = 0
+    ) -> None:
         """`single`: the share of events that are given as values."""
         super().__init__(script, buckets, saved)
         self.single, self.random, self.told, self.counted = single, Random(seed), list[Any](), Counter[str]()

@@ -42,7 +42,7 @@ def single_hash(types: list[str], values: tuple) -> tuple[int, int]:
     record = np.zeros(r.INPUTS + r.INPUT * len(types) + 2 * len(types), np.int64)
     listed = r.INPUTS + r.INPUT * len(types)
     record[listed:] = [word for i in range(len(types)) for word in (inputs.place[i], inputs.lies[i])]
-    inputs.put(memoryview(record).cast("B"), (0,) * 7, values)
+    inputs.put(record.data.cast("B"), (0,) * 7, values)
     record[r.TEXT] = inputs.text.ctypes.data
     return tuple(map(int, identity_at(record.ctypes.data, listed, len(types))))
 

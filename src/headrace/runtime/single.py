@@ -57,8 +57,8 @@ class Single:
     ) -> list[Said]:  # fmt: skip
         """Take in an event: its order key, what its segment says, whether it is behind that, and all its inputs.
 
-        Values are int, float, bool, str, bytes or Decimal, microseconds of a TIMESTAMP, days of a DATE, or None; so are those that
-        are given back, with the name of the query, the sign and the order key of each change.
+        Values are int, float, bool, str, bytes or Decimal, microseconds of a TIMESTAMP, days of a DATE, or None; so are those
+        that are given back, with the name of the query, the sign and the order key of each change.
         """
         header = Header(now, (Segment(partition, place, highest, 1, source, promised),))
         if self._live is None:

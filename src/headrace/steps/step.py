@@ -77,7 +77,7 @@ class Live(ABC):
     """A step that takes one event a call, as Python values, and gives what a turn with it alone would give.
 
     It stands where the step stands from `begin` until it puts it back; in between nobody else may use the step. Values are those
-    of all inputs of the stage: times in microseconds, dates in days. `final_before` is that of `Times`, and the end is no frontier.
+    of all inputs of the stage: times in microseconds, dates in days. `final_before` is that of `Times`; the end comes in a batch.
     """
 
     @abstractmethod

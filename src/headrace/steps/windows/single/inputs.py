@@ -75,7 +75,7 @@ class Inputs:
         longer = len(text) > len(self.text)
         if longer:
             self.text = np.zeros(2 * len(text), np.uint8)
-        memoryview(self.text)[: len(text)] = text
+        self.text.data[: len(text)] = text
         return longer
 
 

@@ -35,7 +35,7 @@ class LiveWindows(Live):
         self.step, self.stage, self.tables = step, step.stage, step.tables
         step.evaluator.grow()
         self.record = Record(step)
-        self.head = memoryview(self.record.at)
+        self.head = self.record.at.data
         self.runs = Runs(self.record, step.reservoir)
         self._carried = carried(self.stage)
         self.open = OpenBuffers(self.record, self.runs, self._carried)

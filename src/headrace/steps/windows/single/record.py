@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from headrace.aggregates.queue import QueueTally
 from headrace.aggregates.sums import DecimalSumTally, DoubleSumTally, IntegerSumTally, MomentsTally, SumTally
-from headrace.aggregates.tally import DistinctTally
+from headrace.aggregates.tally import CountTally, DistinctTally
 from headrace.evolution.buckets import noted
 from headrace.kernels.single import record as r
 from headrace.plan.arrow import arrow_type
@@ -56,7 +56,7 @@ class Record:
         self._sections()
         self.at = np.array(self._words, np.int64)
         self.place = address(self.at)
-        self.bytes = memoryview(self.at).cast("B")
+        self.bytes = self.at.data.cast("B")
         self._write(stage)
         self._room: dict[str, np.ndarray] = {}
         for name, size in (("OUT", LEAST_ROOM), ("WORK", LEAST_ROOM), ("NOW", LEAST_ROOM), ("MATCHES", LEAST_ROOM)):
@@ -268,7 +268,7 @@ class Record:
                 line[r.Y_MEAN] = tally.mean_digits if isinstance(tally, DecimalSumTally) else "mean" in self._parts.get(i, ())
             case QueueTally():
                 self._queue(i, tally, line)
-            case _:
+            case CountTally():
                 line[r.Y_KIND], line[r.Y_STATE] = r.COUNTS, self.hold("tally", i, tally.counts)[0]
 
     def _sum(self, i: int, tally: SumTally, line: np.ndarray) -> None:
