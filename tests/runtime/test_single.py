@@ -11,7 +11,12 @@ from hypothesis.errors import UnsatisfiedAssumption
 
 from headrace.errors import QueryError
 from headrace.kernels.single import record as r
+from headrace.oracle.admission import Arrival, Batch
+from headrace.oracle.rows import from_micros
 from headrace.plan.query import Script
+from headrace.runtime.single import slow_because, wanted
+from headrace.sql import parse_script
+from headrace.stages.lower import lower
 from headrace.steps.windows.single import record, runs
 from headrace.testing.conformance import Run, check_query
 from headrace.testing.reach import hold
@@ -102,6 +107,48 @@ def test_sums_are_told_how_often_they_were_added_to():
                 carried += live.asked[r.CARRY]
         assert str(own.push(arrived)) == str(batch.push(arrived))
     assert carried > 0
+
+
+def test_rows_that_come_behind_k_slack_are_late_once():
+    stream = "CREATE STREAM {0} (at TIMESTAMP, id STRING) SOURCE FILE('{0}.csv') TIMESTAMP BY at DELAY {1} SECONDS;"
+    script = parse_script(
+        stream.format("a", 1) + stream.format("b", 5) + "SELECT id FROM late(b) INTO lost;"
+        "EVENT SEQ(a x, b y) WITHIN 1 HOUR RETURN y.id EMIT FINAL IN ORDER USING KSLACK INTO pairs;"
+    )  # fmt: skip
+    words = ["a1", "b2", "a30", "b3", "b24", "b25", "b26", "b18"]
+    rows = [Arrival((from_micros(int(word[1:]) * 1_000_000), word)) for word in words]
+    batches = [Batch(i, {word[0]: [row]}) for i, (word, row) in enumerate(zip(words, rows, strict=True))]
+    engine = OneByOne(script, 2)
+    lost = [change.row[0] for batch in batches for change in engine.push(batch)["lost"]]
+    assert lost == ["b3", "b24", "b18"]
+    assert engine.counted["fast"] > 0  # late rows pass by themselves
+    check_query(script, batches, one_engine, buckets=(2, 1), losses=False)
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("SELECT COUNT(*) AS n FROM p [RANGE 5 SECONDS SLIDE 1 SECOND]", "looked at by triggers"),
+        ("SELECT COUNT(*) AS n FROM p [ROWS 5]", "rows are counted"),
+        ("SELECT MEDIAN(x) AS m FROM p [RANGE 5 SECONDS]", "ranks"),
+        ("SELECT COLLECT_LIST(x) AS m FROM p [RANGE 5 SECONDS]", "list"),
+        ("SELECT SUM(x) AS s, MAX(card) AS c FROM p [RANGE 5 SECONDS LAG 1 SECOND] GROUP BY card", None),
+        ("SELECT x FROM p WHERE x > 1 EMIT FINAL IN ORDER", None),
+    ],
+)
+def test_why_a_stage_is_not_taken_compiled_is_told(query, why):
+    stream = "CREATE STREAM p (at TIMESTAMP, x INT, card STRING) SOURCE FILE('p.csv') TIMESTAMP BY at DELAY 5 SECONDS;"
+    (stage,) = lower(parse_script(f"{stream} {query} INTO q;")).stages
+    found = slow_because(stage)
+    assert found is None if why is None else why in (found or "")
+
+
+def test_what_no_query_wants_is_not_brought():
+    stream = "CREATE STREAM p (at TIMESTAMP, x INT) SOURCE FILE('p.csv') TIMESTAMP BY at DELAY 5 SECONDS;"
+    (stage,) = lower(parse_script(f"{stream} SELECT COUNT(*) AS n FROM p [RANGE 5 SECONDS] WHERE x > 1 INTO q;")).stages
+    masks = {i for some in stage.keep for i in some}
+    found = [wanted(stage, tuple(x if i in masks else None for i in range(len(stage.inputs)))) for x in (True, False, None)]
+    assert found == [True, False, False]
 
 
 def conforms(run: Run, seed: int) -> None:
