@@ -135,9 +135,14 @@ class Reservoir:
             at = stop
         self.reopen(all_.cut(at, size))
 
-    def reopen(self, rows: RowRange) -> None:
-        """These rows are the open chunk, and have room for no others."""
-        self.open = self._room = rows
+    def reopen(self, rows: RowRange, room: RowRange | None = None) -> None:
+        """These rows are the open chunk, and have room for no others, but what stands behind them in `room`."""
+        self.open, self._room = rows, rows if room is None else room
+
+    def seal_open(self) -> None:
+        """Seal the open chunk as it is."""
+        self._seal(self.open)
+        self.reopen(join([], self.count, self.layout))
 
     def _write_behind(self, rows: Rows) -> None:
         """Single rows are written behind those of the open chunk: a copy of it for each would be dear."""

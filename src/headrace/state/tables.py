@@ -51,7 +51,7 @@ class KeyTable:
         self.free_count = 0
         self.count = 0  # numbers given out so far, those free again included
         self.routes: np.ndarray | None = None  # what rows with each key are routed by, where it is noted
-        self._used_slots = 0
+        self.used_slots = 0
 
     @property
     def capacity(self) -> int:
@@ -71,24 +71,33 @@ class KeyTable:
             fresh = (out < 0).nonzero()[0]
             out[fresh] = self._add(high[fresh], low[fresh])
             if routes is not None:
-                self.routes = _room(np.full(self.capacity, UNKNOWN) if self.routes is None else self.routes, self.capacity)
+                self.note_routes()
+                assert self.routes is not None, "there is room for them"
                 self.routes[out[fresh]] = routes()[fresh]
         return out
 
-    def _add(self, high: np.ndarray, low: np.ndarray) -> np.ndarray:
-        need = self.count + len(high)
+    def note_routes(self) -> None:
+        """Have room for what the rows of every key are routed by."""
+        self.routes = _room(np.full(self.capacity, UNKNOWN) if self.routes is None else self.routes, self.capacity)
+
+    def reserve(self, more: int) -> None:
+        """Have room for so many more keys."""
+        need = self.count + more
         if need > self.capacity:
             need = max(need, 2 * self.capacity)
             for name in ("high", "low", "live", "references", "free"):
                 setattr(self, name, _room(getattr(self, name), need))
-        if 2 * (self._used_slots + len(high)) > len(self.slots):
-            self._rebuild(len(high))
+        if 2 * (self.used_slots + more) > len(self.slots):
+            self._rebuild(more)
+
+    def _add(self, high: np.ndarray, low: np.ndarray) -> np.ndarray:
+        self.reserve(len(high))
         live = self.count - self.free_count
         out = np.empty(len(high), np.int32)
         self.free_count, self.count = keytable.find_or_add(
             high, low, self.slots, self.high, self.low, self.live, self.free, self.free_count, self.count, out
         )
-        self._used_slots += self.count - self.free_count - live
+        self.used_slots += self.count - self.free_count - live
         return out
 
     def _rebuild(self, room: int) -> None:
@@ -99,7 +108,7 @@ class KeyTable:
             size *= 2
         self.slots = np.full(size, keytable.EMPTY, np.int32)
         keytable.rebuild(self.slots, self.high, self.low, self.live, self.count)
-        self._used_slots = live
+        self.used_slots = live
 
     def hold(self, keys: np.ndarray) -> None:
         """One more row holds each of these numbers."""
@@ -162,7 +171,8 @@ class ValueTable(KeyTable):
 
     def __init__(self, kind: pa.DataType) -> None:
         super().__init__()
-        self.values = pa.array([], kind)
+        self._parts = [pa.array([], kind)]  # values as they came; joined when they are asked for
+        self._kept = 0  # how many there are
         self.place = np.zeros(16, np.int64)  # number -> index in values
         self._ranks: np.ndarray | None = None
 
@@ -174,16 +184,33 @@ class ValueTable(KeyTable):
         if len(fresh):
             new, first = np.unique(numbers[fresh], return_index=True)
             self.place = _room(self.place, self.capacity)
-            self.place[new] = len(self.values) + np.arange(len(new))
-            self.values = pa.concat_arrays([self.values, column.take(pa.array(fresh[first])).cast(self.values.type)])
+            self.place[new] = self._kept + np.arange(len(new))
+            self._parts.append(column.take(pa.array(fresh[first])).cast(self._parts[0].type))
+            self._kept += len(new)
             self._ranks = None
             self._compact()
         return numbers
 
+    @property
+    def values(self) -> pa.Array:
+        """All that are kept. Few come one by one between two that are asked for, and to join them takes long."""
+        if len(self._parts) > 1:
+            self._parts = [pa.concat_arrays(self._parts)]
+        return self._parts[0]
+
+    @values.setter
+    def values(self, values: pa.Array) -> None:
+        self._parts, self._kept = [values], len(values)
+
+    def value(self, number: int) -> Any:
+        """The value of a number, as Python has it; a duration in microseconds."""
+        found = self.values[int(self.place[number])]
+        return found.value if pa.types.is_duration(found.type) else found.as_py()
+
     def _compact(self) -> None:
         """Drop values that no number stands for any more, once they are the greater part."""
-        live = np.flatnonzero(self.live[: self.count])
-        if len(self.values) > 64 and len(self.values) > 2 * len(live):
+        if self._kept > 64 and self._kept > 2 * (self.count - self.free_count):
+            live = np.flatnonzero(self.live[: self.count])
             self.values = self.values.take(pa.array(self.place[live]))
             self.place[live] = np.arange(len(live))
 
@@ -270,6 +297,10 @@ class Tables:
     def touch_one(self, table: int, numbers: np.ndarray) -> None:
         """These numbers have changed, and must be saved."""
         keytable.mark(numbers, 0, self.marks(table))
+
+    def frees(self, table: int) -> bool:
+        """Whether its numbers mean nothing once no row holds them."""
+        return table in self._frees
 
     def touch_all(self) -> None:
         for i, table in enumerate(self._tables):
