@@ -10,17 +10,20 @@ from random import Random
 from hypothesis import strategies as st
 from served_world import Served
 
+from headrace.changes.values import batch_of_rows as batch_of_values
+from headrace.changes.values import rows_of
 from headrace.errors import QueryError
 from headrace.log.files import FileLog
 from headrace.oracle.admission import Arrival, Batch, Punctuation, read_times
 from headrace.oracle.rows import batch_of_rows, canonical_row, normal_rows, rows_of_batch
+from headrace.plan.arrow import arrow_type
 from headrace.plan.nodes import Rejected
 from headrace.plan.query import Emit, Query, Script
 from headrace.plan.stream import FileSource, Stream
 from headrace.serve.deployment import deploy
 from headrace.serve.front import Taken
 from headrace.serve.records import Reply, Said
-from headrace.serve.values import batch_of_values, rows_of_values, wire
+from headrace.serve.values import wire
 from headrace.sql import parse_script
 from headrace.stages.flatten import split_top
 from headrace.testing.engine import Outputs
@@ -136,7 +139,7 @@ def post(served: Served, stream: Stream, arrival: Arrival) -> Taken | None:
     time = read_times(stream, row, served.time)[0]
     if isinstance(time, str):
         return None
-    values = rows_of_values(batch_of_rows(stream.schema, row))[0]
+    values = rows_of(batch_of_rows(stream.schema, row))[0]
     front = served.fronts[0]
     return front.post(0, None, values, upto=time.upto) if isinstance(time, Punctuation) else front.post(0, time, values)
 
@@ -181,5 +184,5 @@ def changes_of(outputs: Outputs, script: Script) -> list[object]:
 def change_of(said: Said, script: Script) -> object:
     query = script.queries[said.query]
     types, names = [f.type for f in query.node.schema.fields], query.node.schema.names
-    row = rows_of_batch(batch_of_values(types, names, wire(types)[1](said.row)))[0]
+    row = rows_of_batch(batch_of_values(list(map(arrow_type, types)), names, [tuple(wire(types)[1](said.row))]))[0]
     return (query.name, said.sign, tuple(said.key), canonical_row(row, query.node.schema))

@@ -7,8 +7,9 @@ from decimal import Decimal
 import msgspec
 import pytest
 
+from headrace.changes.values import column_of, values_of
 from headrace.plan.arrow import arrow_type
-from headrace.serve.values import array_of_values, values_of_array, wire
+from headrace.serve.values import wire
 
 VALUES = [
     ("BOOLEAN", True), ("BIGINT", -(2**63)), ("DOUBLE", -0.0), ("FLOAT", 1.5), ("STRING", "é"), ("BINARY", b"\x00\xff"),
@@ -22,7 +23,7 @@ VALUES = [
 
 @pytest.mark.parametrize(("kind", "value"), VALUES, ids=lambda v: v if isinstance(v, str) else "")
 def test_there_and_back(kind, value):
-    assert values_of_array(array_of_values(arrow_type(kind), [value, None])) == [value, None]
+    assert values_of(column_of(arrow_type(kind), [value, None])) == [value, None]
     pack, unpack = wire([kind, kind])
     sent = msgspec.msgpack.decode(msgspec.msgpack.encode(list(pack([value, None]))))
     found = unpack(sent)[0]

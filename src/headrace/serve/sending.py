@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from headrace.changes.values import column_of
 from headrace.kernels.keys.hashing import hash_columns
 from headrace.log.log import At
 from headrace.plan.arrow import arrow_type
@@ -14,7 +15,7 @@ from headrace.plan.schema import Schema
 from headrace.scalars.row.compiled import compile_row
 from headrace.serve.deployment import Deployment
 from headrace.serve.records import Event, Posted, encode
-from headrace.serve.values import array_of_values, wire
+from headrace.serve.values import wire
 from headrace.state.tables import ROUTE_BITS
 
 Row = Sequence[Any]
@@ -81,7 +82,7 @@ def _route(route: tuple[tuple[Expr, str], ...] | None, schema: Schema) -> Callab
 
     def of(values: Row) -> int:
         found = compute(values)
-        arrays = [array_of_values(kind, [v]) for kind, v in zip(kinds, found, strict=True)]
+        arrays = [column_of(kind, [v]) for kind, v in zip(kinds, found, strict=True)]
         return int(hash_columns(arrays, 1)[0][0] >> ROUTE_BITS) & 0xFFFFFFFF
 
     return of

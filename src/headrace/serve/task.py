@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from headrace.changes.changes import Changes
 from headrace.changes.keys import SOURCE_BITS, Keys
+from headrace.changes.values import column_of
 from headrace.exchange.cells import batch_of, join_arrivals
 from headrace.plan.arrow import arrow_type
 from headrace.plan.expr import all_of
 from headrace.runtime.arrivals import Arrivals
 from headrace.runtime.clock import Clock, Header, Segment
 from headrace.runtime.processor import TaskProcessor
+from headrace.runtime.single import Single, said
 from headrace.scalars.row.compiled import compile_row
-from headrace.serve.deployment import Deployment
+from headrace.serve.deployment import Deployment, Reader
 from headrace.serve.records import NO_EVENT, Beat, Event, Reply, Said, Stamp, encode, read_topic
-from headrace.serve.values import array_of_values, rows_of_values, wire
+from headrace.serve.values import wire
 from headrace.stages.lower import Finish
 
 Row = Sequence[Any]
+Changed = tuple[str, int, tuple[int, ...], tuple[Any, ...]]  # query, sign, order key, row
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,12 @@ class Task:
         self.deployment, self.topic, self.partition, self.epoch = deployment, topic, partition, epoch
         self.processors, self.offset = processors, offset
         self._places = places_of(processors.values())
-        streams = range(len(deployment.streams))
-        self._readers = [deployment.readers(topic, s) for s in streams]
-        stages = {r.stage for readers in self._readers for r in readers}
+        self._singles = {stage: Single(processor) for stage, processor in processors.items()}
+        readers = [deployment.readers(topic, s) for s in range(len(deployment.streams))]
+        self._readers = [_by_stage(some) for some in readers]
+        self._sources = [[r.source for r in some] for some in readers]
+        stages = {r.stage for some in readers for r in some}
+        self._ranks = {s: [source.rank for source in deployment.stage(s).sources] for s in stages}
         self._types = {s: [arrow_type(i.type) for i in deployment.stage(s).inputs] for s in stages}
         self._unpack = {s: wire([i.type for i in deployment.stage(s).inputs])[1] for s in stages}
         self._shown = {f.query.name: Shown.of(i, f) for i, f in enumerate(deployment.finishes())}
@@ -72,50 +77,73 @@ class Task:
         is_event = isinstance(record, Event)
         self._places[record.front] = record.place + is_event
         changed = self._changes(record) if isinstance(record, Event) else self._beat(record)
-        said = [one for query, changes in changed for one in self._said(query, changes)]
-        if not is_event and not said:
+        found = [self._shown[query].said(sign, _without_fill(list(key)), row) for query, sign, key, row in changed]
+        told = [one for one in found if one is not None]
+        if not is_event and not told:
             return None
         place = record.place if is_event else NO_EVENT
-        return record.front, encode(Reply(self.topic, self.partition, offset, self.epoch, place, said))
+        return record.front, encode(Reply(self.topic, self.partition, offset, self.epoch, place, told))
 
-    def _changes(self, event: Event) -> list[tuple[str, Changes]]:
+    def _changes(self, event: Event) -> Iterator[Changed]:
         """What every stage gives for an event."""
-        own: dict[int, tuple[list[Segment], list[Arrivals]]] = {}
-        for reader, inputs in zip(self._readers[event.stream], event.inputs, strict=True):
-            segments, parts = own.setdefault(reader.stage, ([], []))
-            if inputs is not None:
-                parts.append(self._arrivals(reader.stage, reader.source, event, inputs, len(segments)))
-            segments.append(_segment(event.front, event.place, event.stamp, reader.source, rows=1))
-        found: list[tuple[str, Changes]] = []
-        for stage, (segments, parts) in own.items():
-            header = Header(event.now, tuple(segments))
-            found += self.processors[stage].process(header, join_arrivals(parts)).changes
-        return found
+        for stage, readers in self._readers[event.stream]:
+            inputs = event.inputs[readers.start : readers.stop]
+            if len(inputs) == 1:
+                yield from self._one(stage, self._sources[event.stream][readers.start], event, inputs[0])
+            else:
+                yield from self._several(stage, self._sources[event.stream][readers.start : readers.stop], event, inputs)
+
+    def _one(self, stage: int, source: int, event: Event, inputs: Row | None) -> list[Changed]:
+        """A stage that reads the stream once."""
+        single, stamp, place = self._singles[stage], event.stamp, (event.front, event.place)
+        if inputs is None:
+            return single.advance(Header(event.now, (_segment(event.front, event.place, stamp, source, rows=1),)))
+        high = (self._ranks[stage][source] << SOURCE_BITS) + event.front
+        values = tuple(self._unpack[stage](inputs))
+        return single.call(
+            event.ts,
+            high,
+            event.place,
+            event.front,
+            place,
+            stamp.highest,
+            stamp.promised,
+            event.behind,
+            event.now,
+            values,
+            source,
+        )
+
+    def _several(self, stage: int, sources: Sequence[int], event: Event, inputs: Sequence[Row | None]) -> list[Changed]:
+        """A stage that reads the stream as several of its sources: a batch of as many rows."""
+        segments = tuple(_segment(event.front, event.place, event.stamp, source, rows=1) for source in sources)
+        parts = [
+            self._arrivals(stage, source, event, row, i)
+            for i, (source, row) in enumerate(zip(sources, inputs, strict=True))
+            if row is not None
+        ]
+        return said(self.processors[stage].process(Header(event.now, segments), join_arrivals(parts)))
 
     def _arrivals(self, stage: int, source: int, event: Event, inputs: Row, segment: int) -> Arrivals:
         values = self._unpack[stage](inputs)
-        arrays = [array_of_values(kind, [v]) for kind, v in zip(self._types[stage], values, strict=True)]
-        rank = self.deployment.stage(stage).sources[source].rank
-        keys = Keys(*(np.array([part], np.int64) for part in (event.ts, (rank << SOURCE_BITS) + event.front, event.place)))
+        arrays = [column_of(kind, [v]) for kind, v in zip(self._types[stage], values, strict=True)]
+        high = (self._ranks[stage][source] << SOURCE_BITS) + event.front
+        keys = Keys(*(np.array([part], np.int64) for part in (event.ts, high, event.place)))
         return Arrivals(keys, np.full(1, segment, np.int32), np.array([event.behind]), batch_of(arrays, 1))
 
-    def _beat(self, beat: Beat) -> list[tuple[str, Changes]]:
+    def _beat(self, beat: Beat) -> Iterator[Changed]:
         """Time has passed, with no event."""
-        names, found = [s.name for s in self.deployment.streams], list[tuple[str, Changes]]()
-        for stage, processor in self.processors.items():
+        names = [s.name for s in self.deployment.streams]
+        for stage, single in self._singles.items():
             stamps = [beat.stamps[names.index(source.name)] for source in self.deployment.stage(stage).sources]
-            segments = tuple(_segment(beat.front, beat.place - 1, stamp, i, rows=1) for i, stamp in enumerate(stamps))
-            found += processor.process(Header(beat.now, segments), None).changes
-        return found
+            segments = (_segment(beat.front, beat.place - 1, stamp, i, rows=1) for i, stamp in enumerate(stamps))
+            yield from single.advance(Header(beat.now, tuple(segments)))
 
-    def _said(self, query: str, changes: Changes) -> list[Said]:
-        shown, keys = self._shown[query], zip(*(words.tolist() for words in changes.keys.columns), strict=True)
-        out = []
-        for sign, key, row in zip(changes.sign.tolist(), keys, rows_of_values(changes.rows), strict=True):
-            said = shown.said(sign, _without_fill(list(key)), row)
-            if said is not None:
-                out.append(said)
-        return out
+
+def _by_stage(readers: Sequence[Reader]) -> list[tuple[int, range]]:
+    """Those of a stage stand together."""
+    stages = [r.stage for r in readers]
+    return [(s, range(stages.index(s), stages.index(s) + stages.count(s))) for s in dict.fromkeys(stages)]
 
 
 def places_of(processors: Iterable[TaskProcessor]) -> dict[int, int]:

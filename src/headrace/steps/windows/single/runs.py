@@ -68,13 +68,13 @@ class Runs:
     def load(self, row: int) -> None:
         """Have the sealed chunk with this row."""
         index = int(self.reservoir.first.searchsorted(row, side="right")) - 1
-        ts, columns = self.reservoir.chunk(index)
+        chunk = self.reservoir.chunk(index)
         run = next(i for i in range(2, len(self.lines) + 1) if i not in set(self._here.values()))
         if run == len(self.lines):
             self.lines = np.concatenate((self.lines, np.zeros_like(self.lines)))
             self._lay()
-        arrays = [np.require(array, requirements=["C", "A"]) for array in (ts, *columns)]
-        self.write(run, int(self.reservoir.first[index]), len(ts), arrays)
+        arrays = [np.require(array, requirements=["C", "A"]) for array in (chunk.ts, *chunk.columns)]
+        self.write(run, int(self.reservoir.first[index]), len(chunk.ts), arrays)
         self._here[self.reservoir.first_chunk + index] = run
         self._runs[index] = run
         self.loads += 1
