@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 # Where this is set, each of the many processes of a run would compile our sources anew.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup kernels demo test lint format bench clean distclean
+.PHONY: help setup kernels demo test lint format bench kafka clean distclean
 
 VENV  := .venv
 BIN   := $(VENV)/bin
@@ -50,6 +50,9 @@ format: $(PACKAGES) ## Let ruff put the code in order
 
 bench: $(STAMP) ## A benchmark against its rivals: make bench [NAME=sliding] [ARGS=--json]
 	$(RUN) $(BIN)/headrace bench $(or $(NAME),sliding) $(ARGS)
+
+kafka: $(PACKAGES) ## A Kafka broker on this machine, until Ctrl-C: make kafka [ARGS="--port 9092"]
+	@scripts/kafka.sh $(ARGS)
 
 clean: ## Remove what was made, but not the virtual environment
 	rm -rf out spark-warehouse metastore_db derby.log .pytest_cache .mypy_cache .ruff_cache .hypothesis

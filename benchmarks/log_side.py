@@ -7,20 +7,28 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable
 
 from headrace.log.files import FileLog
 from headrace.log.log import At, Log
 
 TOPIC = "hop"
 STAMP = struct.Struct("<qq")  # when it was due and when it was sent, in nanoseconds of the clock that all processes share
-KINDS: dict[str, Callable[[str], Log]] = {"files": FileLog}
+KINDS = ("files", "kafka")
+
+
+def open_log(kind: str, address: str) -> Log:
+    """An address is a folder, or brokers and a prefix."""
+    if kind == "files":
+        return FileLog(address)
+    from headrace.log.kafka import KafkaLog
+
+    return KafkaLog(*address.split("/"))
 
 
 def run(arguments: list[str]) -> None:
     """What the other end of the pipe says on standard input is the moment to begin; what was measured goes to standard output."""
     asked = json.loads(arguments[1])
-    log = KINDS[asked["log"]](asked["address"])
+    log = open_log(asked["log"], asked["address"])
     print(json.dumps({"append": append, "poll": poll}[arguments[0]](log, asked)))
     log.close()
 

@@ -72,6 +72,21 @@ def pytest_unconfigure() -> None:
 
 
 @pytest.fixture(scope="session")
+def broker(tmp_path_factory):
+    """A Kafka broker for all tests; those that ask for one are marked `kafka`."""
+    pytest.importorskip("confluent_kafka", reason="Kafka's client is not installed: pip install 'headrace[kafka]'")
+    from headrace.log.broker import QUICK, Broker, NotFetchedError
+
+    broker = Broker(tmp_path_factory.mktemp("kafka"), heap="256m", options=QUICK)
+    try:
+        broker.start()
+    except NotFetchedError as why:
+        pytest.skip(f"no Kafka to test with: {why}")
+    yield broker
+    broker.kill()
+
+
+@pytest.fixture(scope="session")
 def java_classes(tmp_path_factory):
     """A directory on the class path of the session, for Java that a test brings along."""
     return tmp_path_factory.mktemp("classes")

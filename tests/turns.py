@@ -15,7 +15,7 @@ LONGEST = (
     "tests/spark/test_ended.py", "tests/bench/test_bench_quick.py", "tests/spark/test_generations.py",
     "tests/spark/test_queries_on_spark.py", "tests/spark/test_shaky.py", "tests/spark/test_bad_input.py", "tests/test_docs.py",
     "tests/spark/test_files.py", "tests/spark/test_definitions.py", "tests/spark/test_clock.py", "tests/spark/test_now.py",
-    "tests/spark/test_static.py",
+    "tests/spark/test_static.py", "tests/spark/test_rows_of_spark.py",
 )  # fmt: skip
 
 _ours: dict[str, bool] = {}

@@ -86,6 +86,12 @@ class InUseError(StateError):
     title = "this checkpoint is in use"
 
 
+class StaleError(HeadraceError):
+    """A unit of serving goes on with a partition that was given to another meanwhile: nobody waits for what it says."""
+
+    title = "this partition is another unit's now"
+
+
 class OutputError(HeadraceError):
     """The place where results are to go holds something else, or cannot hold them."""
 

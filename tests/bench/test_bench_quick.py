@@ -28,7 +28,7 @@ FOLDER = Path(command.__file__).parent
 # `versions` compares checkouts (test_bench_versions.py); `first_result` starts a session each time, which is what it measures;
 # `flink_windows` holds answers, not speeds, against a real Flink.
 ELSEWHERE = {"versions", "first_result", "flink_windows"}
-QUICK = ("sliding", "hops", "windows", "small_batches", "one_event", "log_hop", "patterns")
+QUICK = ("sliding", "hops", "windows", "small_batches", "one_event", "log_hop", "saves", "patterns")
 
 
 class Lent:
@@ -139,15 +139,23 @@ def test_small_batches(quick):
 
 def test_one_event(quick_alone):
     found = quick_alone("one_event")
-    assert [r["rows"] for r in found["results"]] == [200, 200]
+    assert [r["rows"] for r in found["results"]] == [200] * 8  # two delays, a batch of one or singly, with saves and without
 
 
-def test_log_hop(quick_alone):
-    found = quick_alone("log_hop")
+@pytest.mark.parametrize("kind", ["files", pytest.param("kafka", marks=pytest.mark.kafka)])
+def test_log_hop(quick_alone, request, kind):
+    brokers = ["--brokers", request.getfixturevalue("broker").address] if kind == "kafka" else []
+    found = quick_alone("log_hop", "--log", kind, *brokers)
     hop, *alone = found["results"]
     assert hop["rows"] == 180  # 0.4 s of 500 events/s, without the first tenth
     assert [r["rows"] for r in alone] == [500, 2_000, 20]
     assert 0 < hop["details"]["p50_from_sent_ms"] <= hop["details"]["worst_ms"]
+
+
+def test_saves(quick_alone):
+    found = quick_alone("saves")
+    assert [r["rows"] for r in found["results"]] == [1_000, 1_000]
+    assert found["results"][1]["details"]["hot_ms"][0] > 0
 
 
 def test_patterns_without_spark(quick_alone):

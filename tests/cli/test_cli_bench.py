@@ -22,6 +22,7 @@ def test_the_benchmarks_of_this_checkout():
         "log_hop",
         "one_event",
         "patterns",
+        "saves",
         "sliding",
         "small_batches",
         "versions",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,8 @@ class World:
     kind: str
     address: str
     reset: Callable[[], None]
+    moment: float = 0.01  # seconds in which somebody appends a few records
+    share: float = 1.0  # of the random histories of files
     _open: list[Log] = field(default_factory=list)
 
     def open(self, *, small: bool = False) -> Log:
@@ -56,7 +59,20 @@ def files(tmp_path) -> Iterator[World]:
     world.close()
 
 
-@pytest.fixture(params=["files"])
+@pytest.fixture
+def kafka(broker) -> Iterator[World]:
+    """Topics of a prefix of its own, which nobody else has: nothing has to be deleted."""
+
+    def reset() -> None:
+        world.address = f"{broker.address}/{uuid.uuid4().hex[:8]}-"
+
+    world = World("kafka", "", reset, moment=0.1, share=0.25)
+    reset()
+    yield world
+    world.close()
+
+
+@pytest.fixture(params=["files", pytest.param("kafka", marks=pytest.mark.kafka)])
 def world(request) -> World:
     """Every implementation: the fixture of its name makes a log of it."""
     return request.getfixturevalue(request.param)

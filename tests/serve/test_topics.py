@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.errors import QueryError
+from headrace.log.log import checked_name
 from headrace.serve.topics import Topic, topics_of
 from headrace.sql import parse_script
 from headrace.stages.lower import lower
@@ -66,10 +67,17 @@ def test_streams_that_meet_have_a_topic_together():
 
 def test_topics_can_be_chosen():
     asked = per("card, merchant", "a") + per("card, merchant", "b", "RANGE 1 HOUR")
-    assert [t.name for t in topics(asked)] == ["payments.card+merchant"]
+    assert [t.name for t in topics(asked)] == ["payments.card-merchant"]
     assert [t.name for t in topics(asked, {"payments": ["merchant"]})] == ["payments.merchant"]
 
 
 def test_rows_that_must_meet_cannot_be_parted():
     with pytest.raises(QueryError, match="cannot be parted by amount: a query is grouped by card"):
         topics(per("card", "a"), {"payments": ["amount"]})
+
+
+def test_names_are_such_that_every_log_takes_them():
+    found = topics(per("UPPER(card)", "a") + per("LOWER(card)", "b") + per("card || 'é'", "c") + per("card || 'è'", "d"))
+    names = [t.name for t in found]
+    assert names == [checked_name("topic", name) for name in names]
+    assert len(set(names)) == 4

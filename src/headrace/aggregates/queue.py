@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace.aggregates.tally import NOTHING, Columns, Moves, Reading, TallyState, reserve
 from headrace.kernels.windows import queues
+from headrace.state.parts import Which, numbers_of
 
 if TYPE_CHECKING:
     from headrace.program.aggregates import Tally
@@ -71,7 +72,8 @@ class QueueTally(TallyState):
         self.links = np.zeros((0, 2), np.int32)
         self.free = np.zeros(1, np.int64)  # how many are in use, then the stack of nodes
 
-    def _reserve(self, count: int) -> None:
+    def reserve(self, count: int) -> None:
+        """Have room for so many more candidates."""
         reserve(self, ("nodes", "held", "codes", "links"), count)
 
     def run(self, moves: Moves, event_key: np.ndarray, n: np.ndarray = NOTHING, keep: bool = True) -> Reading:
@@ -90,11 +92,15 @@ class QueueTally(TallyState):
             self._put(*saved)
         return words, ends, code
 
+    def ranks(self) -> np.ndarray:
+        """The places of values that are numbers of a table, where they are compared."""
+        compared = self.values is not None and self.mode in (queues.LEAST, queues.GREATEST)
+        return self.values.ranks() if compared and self.values is not None else NOTHING
+
     def _moving(self, moves: Moves, event_key: np.ndarray) -> tuple[Any, ...]:
         """What kernels take: the moves, and the queues with room for them."""
-        self._reserve(len(moves.enter_row))
-        ranks = self.values.ranks() if self.values is not None and self.mode in (queues.LEAST, queues.GREATEST) else NOTHING
-        at, shown = self.at, self.shown or self.at
+        self.reserve(len(moves.enter_row))
+        ranks, at, shown = self.ranks(), self.at, self.shown or self.at
         words = [c.value(moves.enter).astype(np.int64, copy=False) for c in (at, shown)]
         values = words[0].reshape(-1, 1) if self.shown is None else np.stack(words, axis=1)
         return (
@@ -104,8 +110,8 @@ class QueueTally(TallyState):
             self.head, self.tail, self.nodes, self.held, self.codes, self.links, self.free,
         )  # fmt: skip
 
-    def reset(self, keys: np.ndarray) -> None:
-        queues.clear(keys, self.head, self.tail, self.links, self.free)
+    def reset(self, keys: Which) -> None:
+        queues.clear(numbers_of(keys), self.head, self.tail, self.links, self.free)
 
     def _copy(self, keys: np.ndarray) -> tuple[np.ndarray, ...]:
         """The keys, how many candidates each has, and the candidates: number, value and code."""
@@ -114,18 +120,19 @@ class QueueTally(TallyState):
         return keys, sizes, *found
 
     def _put(self, keys: np.ndarray, sizes: np.ndarray, rows: np.ndarray, held: np.ndarray, kinds: np.ndarray) -> None:
-        self._reserve(len(rows))
+        self.reserve(len(rows))
         queues.load(
             keys, sizes, rows, held, kinds, self.head, self.tail, self.nodes, self.held, self.codes, self.links, self.free
         )
 
-    def dump(self, start: int, stop: int) -> dict[str, Any]:
-        _, sizes, rows, held, kinds = self._copy(np.arange(start, stop, dtype=np.int32))
+    def dump_at(self, which: Which) -> dict[str, Any]:
+        _, sizes, rows, held, kinds = self._copy(numbers_of(which))
         return {"sizes": sizes, "rows": rows, "held": held.reshape(-1), "kinds": kinds}
 
-    def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
+    def load_at(self, which: Which, state: dict[str, Any]) -> None:
+        self.reset(which)
         held = state["held"].reshape(-1, self.held.shape[1])
-        self._put(np.arange(start, stop, dtype=np.int32), state["sizes"], state["rows"], held, state["kinds"])
+        self._put(numbers_of(which), state["sizes"], state["rows"], held, state["kinds"])
 
 
 class ListTally(QueueTally):

@@ -10,6 +10,7 @@ from headrace.aggregates.tally import NO_EVENTS, NOTHING, Columns, Moves, Readin
 from headrace.kernels.codes import NULL, VALUE
 from headrace.kernels.keys.order import from_ordered, to_ordered
 from headrace.kernels.windows import ranks
+from headrace.state.parts import Which, numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -57,19 +58,20 @@ class RanksTally(TallyState):
     def _order(self) -> np.ndarray:
         return self.table.ranks() if self.table is not None else NOTHING
 
-    def reset(self, keys: np.ndarray) -> None:
-        ranks.clear(keys, self.root, self.links, self.free, len(self.values))
+    def reset(self, keys: Which) -> None:
+        ranks.clear(numbers_of(keys), self.root, self.links, self.free, len(self.values))
 
-    def dump(self, start: int, stop: int) -> dict[str, Any]:
-        """The values of a range of keys, and how many rows have each."""
-        keys = np.arange(start, stop, dtype=np.int32)
+    def dump_at(self, which: Which) -> dict[str, Any]:
+        """The values of some keys, and how many rows have each."""
+        keys = numbers_of(which)
         sizes, held, rows = ranks.dump(keys, self.root, self.values, self.counts, self.links)
         return {"sizes": sizes, "held": held, "rows": rows}
 
-    def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
+    def load_at(self, which: Which, state: dict[str, Any]) -> None:
+        self.reset(which)
         reserve(self, ("values", "counts", "links"), len(state["held"]))
         ranks.load(
-            np.arange(start, stop, dtype=np.int32), state["sizes"], state["held"], state["rows"], self._order(),
+            numbers_of(which), state["sizes"], state["held"], state["rows"], self._order(),
             self.root, self.values, self.counts, self.links, self.free,
         )  # fmt: skip
 

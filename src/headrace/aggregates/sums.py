@@ -9,7 +9,7 @@ import numpy as np
 from headrace.aggregates.tally import NOTHING, Columns, Moves, Reading, TallyState
 from headrace.kernels.exact import accumulators as exact
 from headrace.kernels.windows import passes
-from headrace.state.parts import KeyArrays, State
+from headrace.state.parts import KeyArrays, State, Which
 
 if TYPE_CHECKING:
     from headrace.program.aggregates import Tally
@@ -42,15 +42,16 @@ class Limbs(KeyArrays):
             exact.normalize(self.array)
             self._adds = adds
 
-    def dump(self, start: int, stop: int) -> State:
-        return super().dump(start, stop) | {self.lowest: self.low}
+    def dump_at(self, which: Which) -> State:
+        return super().dump_at(which) | {self.lowest: self.low}
 
-    def load(self, start: int, stop: int, state: State) -> None:
+    def load_at(self, which: Which, state: State) -> None:
         (limbs,), low = (state[name] for name in self.arrays), state[self.lowest]
         width = limbs.shape[1]
         self.cover(low, low + width, 0)
+        self.reset(which)
         if width:
-            self.array[start:stop, low - self.low : low - self.low + width] = limbs
+            self.array[which, low - self.low : low - self.low + width] = limbs
         # How often a dumped page was added to is not known: be on the safe side.
         self._adds = exact.ADDS_BEFORE_NORMALIZE // 2
 
@@ -70,12 +71,14 @@ class Specials(KeyArrays):
     def __init__(self) -> None:
         self.counts = np.zeros((0, 3), np.int64)
 
-    def dump(self, start: int, stop: int) -> State:
-        return super().dump(start, stop) if self.counts[start:stop].any() else {}
+    def dump_at(self, which: Which) -> State:
+        state = super().dump_at(which)
+        return state if state["specials"].any() else {}
 
-    def load(self, start: int, stop: int, state: State) -> None:
+    def load_at(self, which: Which, state: State) -> None:
+        self.reset(which)
         if "specials" in state:
-            super().load(start, stop, state)
+            super().load_at(which, state)
 
 
 class SumTally(TallyState):
@@ -89,16 +92,16 @@ class SumTally(TallyState):
         for column in self.columns:
             column.grow(size)
 
-    def reset(self, keys: np.ndarray) -> None:
+    def reset(self, keys: Which) -> None:
         for column in self.columns:
             column.reset(keys)
 
-    def dump(self, start: int, stop: int) -> State:
-        return {name: value for column in self.columns for name, value in column.dump(start, stop).items()}
+    def dump_at(self, which: Which) -> State:
+        return {name: value for column in self.columns for name, value in column.dump_at(which).items()}
 
-    def load(self, start: int, stop: int, state: State) -> None:
+    def load_at(self, which: Which, state: State) -> None:
         for column in self.columns:
-            column.load(start, stop, state)
+            column.load_at(which, state)
 
 
 class DoubleSumTally(SumTally):

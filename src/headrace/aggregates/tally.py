@@ -2,7 +2,7 @@
 
 grow(n)        make room for n keys
 run(moves, ..) move rows and read the aggregate at every event, for good or for a moment
-dump / load    a range of keys as arrays, and back
+dump / load    a range of keys as arrays, and back; `dump_at` and `load_at`: some of the keys
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from headrace.kernels.windows import passes
-from headrace.state.parts import KeyArrays, State, grown
+from headrace.state.parts import KeyArrays, State, Which, grown, picked
 
 if TYPE_CHECKING:
     from headrace.program.aggregates import Tally
@@ -158,7 +158,13 @@ class DistinctTally(CountTally):
         return {"value": out}
 
     def dump_pairs(self, start: int, stop: int) -> State:
-        return {"n": self.pair_counts[start:stop]}
+        return self.dump_pairs_at(slice(start, stop))
 
     def load_pairs(self, start: int, stop: int, state: State) -> None:
-        self.pair_counts[start:stop] = state["n"]
+        self.load_pairs_at(slice(start, stop), state)
+
+    def dump_pairs_at(self, which: Which) -> State:
+        return {"n": picked(self.pair_counts, which)}
+
+    def load_pairs_at(self, which: Which, state: State) -> None:
+        self.pair_counts[which] = state["n"]

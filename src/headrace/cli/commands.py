@@ -10,12 +10,15 @@ import typer
 PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}  # of `bench`, to the benchmark
 COMMANDS = {  # name: the module; the function has the command's name
     "run": "run.command",
+    "serve": "serve",
     "shell": "shell.command",
     "check": "show",
     "explain": "show",
     "compare": "compare.command",
     "fmt": "fmt",
     "generate": "generate",
+    "post": "post",
+    "token": "token",
     "demo": "demo.fraud",
     "bench": "bench",
 }

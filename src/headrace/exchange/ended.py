@@ -21,6 +21,7 @@ from headrace.state.codec import decode, encode
 if TYPE_CHECKING:
     from headrace.exchange.heads import Cell
     from headrace.exchange.host import VersionedStore
+    from headrace.state.chunk import Chunk
     from headrace.state.parts import Store
     from headrace.steps.step import Results
 
@@ -115,13 +116,13 @@ class Aside:
     """A store that is read, and not written: what is put or let go is remembered for as long as this is."""
 
     store: Store
-    chunks: dict[int, bytes | None] = field(default_factory=dict)
+    chunks: dict[int, Chunk | None] = field(default_factory=dict)
 
-    def get(self, chunk: int) -> bytes | None:
+    def get(self, chunk: int) -> Chunk | None:
         return self.chunks[chunk] if chunk in self.chunks else self.store.get(chunk)
 
-    def put(self, chunk: int, data: bytes) -> None:
-        self.chunks[chunk] = data
+    def put(self, chunk: int, rows: Chunk) -> None:
+        self.chunks[chunk] = rows
 
     def delete(self, chunk: int) -> None:
         self.chunks[chunk] = None

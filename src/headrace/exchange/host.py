@@ -33,6 +33,7 @@ from headrace.runtime.clock import Follows, Header, Segment
 from headrace.runtime.gather import gather as gather_bucket
 from headrace.runtime.processor import Result, TaskProcessor
 from headrace.runtime.save import load, save
+from headrace.state.chunk import Chunk
 from headrace.state.parts import Store
 from headrace.state.reservoir import CHUNK_ROWS, ChunkCache
 from headrace.steps.step import Results
@@ -91,8 +92,9 @@ class Cells:
     def head(self) -> bytes:
         return self.cells["head"]
 
-    def get(self, chunk: int) -> bytes | None:
-        return self.cells.get(f"chunk {chunk}")
+    def get(self, chunk: int) -> Chunk | None:
+        data = self.cells.get(f"chunk {chunk}")
+        return None if data is None else Chunk.read(data, f"chunk {chunk}")
 
     def get_page(self, name: str) -> bytes:
         return self.cells[f"page {name}"]

@@ -17,13 +17,14 @@ from functools import wraps
 from itertools import pairwise
 from typing import ParamSpec, TypeVar
 
-from headrace.errors import LogError, SystemFailure
+from headrace.errors import SystemFailure
 from headrace.log.appending import Appender
 from headrace.log.frames import MOST_BYTES, Body
 from headrace.log.log import At, Record
 from headrace.log.polling import Poller
 from headrace.log.segments import Cursor, Folder, TopicGoneError, at_end
 from headrace.log.topics import Topic, Topics, sync_folder
+from headrace.log.words import too_many_bytes
 
 SEGMENT_BYTES = 64 << 20
 P = ParamSpec("P")
@@ -75,8 +76,7 @@ class FileLog:
     def append(self, at: At, values: Sequence[bytes]) -> int:
         size = sum(map(len, values))
         if size > MOST_BYTES:
-            hint = "append in several calls"
-            raise LogError(f"{size:,} bytes are too many for one append: {MOST_BYTES:,} at most", where=str(at), hint=hint)
+            raise too_many_bytes(at, size, MOST_BYTES)
         body = Body.of(values)
         while True:
             try:

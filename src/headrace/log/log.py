@@ -4,13 +4,15 @@ The contract, held against every implementation by one suite:
 - Records of a partition have the offsets 0, 1, 2, .. in the order in which they were appended; an offset never means another
   record. Records of one `append` stand together.
 - `append` returns once the records can be polled by everybody, and survive the death of this process. They survive that of the
-  machine once `sync` has returned.
+  machine once `sync` has returned; on Kafka, if there is another machine that has them. An append that fails has not been done;
+  on Kafka, that is not known.
 - Any number of processes append to a partition at once; any number poll it, each from its own offset. A process that is killed
   at any moment leaves whole records only.
 - `poll` gives records of several partitions, of each in order and without gaps, and returns at once when there are some.
 - An offset before `begin` is gone (`trim`), and asking for it is an error that says so; one at `end` waits; one behind it is an
   error, too: what had been read was lost before it was synced.
-- A topic that is deleted while somebody polls it is an error for him. One that is made anew under its name is another.
+- A topic that is deleted while somebody polls it is an error for him. One that is made anew under its name is another. On Kafka
+  he may be told a moment later, but by `sync` for sure: who syncs before he keeps what he made of records is never wrong.
 - Any number of threads append through one of these; one at a time polls.
 """
 

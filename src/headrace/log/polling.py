@@ -11,6 +11,7 @@ from headrace.log.reading import Reader
 from headrace.log.segments import TopicGoneError
 from headrace.log.topics import Topic, Topics
 from headrace.log.waking import Waiting
+from headrace.log.words import deleted
 
 LOOK_AGAIN_S = 0.5  # where nobody was woken: who appended may have been killed before he woke anybody
 LOOK_OFTEN_S = 0.01  # where no pipe could be made
@@ -87,8 +88,7 @@ class Poller:
         gone = [name for name, topic in self._topics.items() if name in asked and not topic.is_there()]
         for name in gone:
             self._forget(name)
-        names = ", ".join(map(repr, gone))
-        return LogError(f"topic {names} is gone: it was deleted", where=self._all.root, hint="poll the other topics without it")
+        return deleted(gone, self._all.root)
 
     def _forget(self, name: str) -> None:
         for at in [at for at in self._readers if at.topic == name]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from headrace.errors import LogError
 from headrace.log.log import Record
 from headrace.log.segments import Cursor, Folder, TopicGoneError
 from headrace.log.topics import Topic
+from headrace.log.words import before_begin, behind_end
 
 CHUNK = 1 << 18  # bytes
 
@@ -52,8 +52,7 @@ class Reader:
             raise TopicGoneError
         begin = self.folder.bases()[0]
         if offset < begin:
-            hint = f"go on from {begin}; what was trimmed is nowhere any more"
-            raise LogError(f"offset {offset} is gone: the log begins at {begin}", where=str(self.folder.at), hint=hint)
+            raise before_begin(self.folder.at, offset, begin)
         cursor = Cursor(self.folder, offset)
         if cursor.base > offset:  # trimmed meanwhile
             cursor.close()
@@ -74,8 +73,6 @@ class Reader:
             cursor.close()
             if trimmed:
                 return self._find(offset)
-            hint = f"go on from {cursor.offset}; if what is missing had been read, it was lost before it was synced"
-            what = f"offset {offset} is not there yet: the log ends at {cursor.offset}"
-            raise LogError(what, where=str(self.folder.at), hint=hint)
+            raise behind_end(self.folder.at, offset, cursor.offset)
         self._cursor, self._values, self._given, self._offset = cursor, values, skipped, offset
         return cursor

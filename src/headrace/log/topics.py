@@ -18,10 +18,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from headrace.errors import LogError, SystemFailure, unknown
+from headrace.errors import LogError, SystemFailure
 from headrace.log.log import At, checked_name
 from headrace.log.segments import ANEW, TOPIC, Folder
 from headrace.log.waking import Waiters
+from headrace.log.words import no_partition, no_partitions, no_topic, other_partitions
 
 FORMAT = 1
 ABOUT = "log.json"
@@ -46,8 +47,7 @@ class Topic:
 
     def folder(self, at: At) -> Folder:
         if not 0 <= at.partition < self.partitions:
-            hint = f"topic {at.topic!r} has {self.partitions}, the first of which is 0"
-            raise LogError(f"there is no partition {at.partition}", where=self._path, hint=hint)
+            raise no_partition(at, self.partitions, self._path)
         return Folder(at, f"{self._path}/{at.partition}")
 
     def close(self) -> None:
@@ -73,12 +73,11 @@ class Topics:
     def create(self, name: str, partitions: int) -> None:
         checked_name("topic", name)
         if partitions < 1:
-            raise LogError(f"{partitions} partitions are none", where=f"topic {name!r}", hint="a topic has at least one")
+            raise no_partitions(name, partitions)
         with self._alone():
             there = self.partitions(name)
             if there is not None and there != partitions:
-                hint = "ask for as many as it has, or delete it first: keys would be in other partitions than they were"
-                raise LogError(f"it is there with {there} partitions, not {partitions}", where=f"topic {name!r}", hint=hint)
+                raise other_partitions(name, there, partitions)
             if there is None:
                 self._make(name, partitions)
 
@@ -107,8 +106,7 @@ class Topics:
         try:
             return Topic(f"{self._topics}/{checked_name('topic', name)}", name)
         except FileNotFoundError:
-            hint = "create it first; if it was there, it was deleted"
-            raise LogError(unknown("topic", name, self.all()), where=self.root, hint=hint) from None
+            raise no_topic(name, self.all(), self.root) from None
 
     def commit(self, group: str, offsets: Mapping[At, int]) -> None:
         path = self._group(group)

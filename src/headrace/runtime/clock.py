@@ -80,12 +80,14 @@ class Clock:
     def thresholds(self, header: Header) -> np.ndarray:
         """For every segment, in the order of the header: rows below this time are late, whatever else."""
         segments = header.segments
+        if len(segments) == 1:
+            return np.array([self.bound_of(segments[0])], np.int64)
         bounds = np.empty(len(segments), np.int64)
         if self.ended or not self.disorder.bounded:
             bounds.fill(END_OF_TIME if self.ended else START_OF_TIME)
             return bounds
         highest, promised, undelayed = self.highest.copy(), self.promised.copy(), self.disorder.delay == 0
-        for i in sorted(range(len(segments)), key=lambda i: segments[i].place) if len(segments) > 1 else range(len(segments)):
+        for i in sorted(range(len(segments)), key=lambda i: segments[i].place):
             segment = segments[i]
             p, place = segment.partition, segment.place
             seen, said = highest.get(p, START_OF_TIME), promised.get(p, START_OF_TIME)
@@ -94,6 +96,15 @@ class Clock:
             bounds[i] = bound + 1 if undelayed and place < self.last_place.get(p, place) else bound
             highest[p], promised[p] = max(seen, segment.highest), max(said, segment.promised)
         return bounds
+
+    def bound_of(self, segment: Segment) -> int:
+        """Rows of a segment that comes alone are late below this time, whatever else."""
+        if self.ended or not self.disorder.bounded:
+            return END_OF_TIME if self.ended else START_OF_TIME
+        p, place = segment.partition, segment.place
+        complete = self._complete_before(self.highest.get(p, START_OF_TIME), self.promised.get(p, START_OF_TIME))
+        bound = max(self.frontier, complete)
+        return bound + 1 if self.disorder.delay == 0 and place < self.last_place.get(p, place) else bound
 
     def advance(self, header: Header) -> None:
         """Take in a batch: the frontier moves, never back."""

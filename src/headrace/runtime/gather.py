@@ -15,6 +15,7 @@ from headrace.changes.keys import CLOCK_PLACE, SOURCE_BITS
 from headrace.evolution.buckets import telling
 from headrace.program.stage import Anywhere, Stage
 from headrace.runtime.processor import TaskProcessor
+from headrace.state.chunk import Chunk
 from headrace.state.reservoir import ChunkCache
 from headrace.state.rows import Rows
 from headrace.state.share import Share, number
@@ -26,15 +27,15 @@ _BELOW_CLOCK = np.int64(CLOCK_PLACE - 1)
 class Chunks:
     """A store in memory, for a bucket that is never saved."""
 
-    chunks: dict[int, bytes] = field(default_factory=dict)
+    chunks: dict[int, Chunk] = field(default_factory=dict)
 
-    def get(self, chunk: int) -> bytes | None:
+    def get(self, chunk: int) -> Chunk | None:
         """A chunk."""
         return self.chunks.get(chunk)
 
-    def put(self, chunk: int, data: bytes) -> None:
+    def put(self, chunk: int, rows: Chunk) -> None:
         """Keep a chunk."""
-        self.chunks[chunk] = data
+        self.chunks[chunk] = rows
 
     def delete(self, chunk: int) -> None:
         """Let a chunk go."""

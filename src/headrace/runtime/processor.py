@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,12 +17,15 @@ from headrace.runtime.arrivals import Arrivals
 from headrace.runtime.clock import Clocks, Header
 from headrace.runtime.intake import all_true
 from headrace.runtime.opening import Opening
-from headrace.state.parts import Handle, Store
+from headrace.state.parts import ChunkStore, Handle
 from headrace.state.reservoir import CHUNK_ROWS, ChunkCache
 from headrace.state.rows import Layout
 from headrace.state.tables import Tables
 from headrace.steps.kinds import freed_tables, make_step
 from headrace.steps.step import Results, Standing, Step, StepParts, Times
+
+if TYPE_CHECKING:
+    from headrace.runtime.single import Single
 
 MOVED_AT_ONCE = 64  # final rows for which a step that may wait is moved
 TIME_COLUMN = pa.field("_time", pa.timestamp("us", "UTC"))
@@ -42,26 +45,58 @@ class TaskProcessor:
     """The stage of a plan in one bucket. Holds its state in memory; `headrace.runtime.save` writes and reads it."""
 
     def __init__(
-        self, stage: Stage[Any], store: Store, cache: ChunkCache | None = None, owner: Hashable = 0, chunk_rows: int = CHUNK_ROWS
+        self,
+        stage: Stage[Any],
+        store: ChunkStore,
+        cache: ChunkCache | None = None,
+        owner: Hashable = 0,
+        chunk_rows: int = CHUNK_ROWS,
     ) -> None:
         self.stage, self.layout = stage, Layout.of(stage)
-        self.clock, self.tables = Clocks(stage), Tables(stage, freed_tables(stage))
+        self.clock, self._tables = Clocks(stage), Tables(stage, freed_tables(stage))
         self.cache = cache if cache is not None else ChunkCache()
         self.store = Handle(store)
-        self.step: Step = make_step(StepParts(stage, self.layout, self.tables, self.store, self.cache, owner, chunk_rows))
-        self.open = Opening(stage, self.layout, self.tables)
+        self._step: Step = make_step(StepParts(stage, self.layout, self._tables, self.store, self.cache, owner, chunk_rows))
+        self._open = Opening(stage, self.layout, self._tables)
+        self.single: Single | None = None  # who takes single events, if anybody does
         self._idle = not stage.program.queries  # only late rows are asked for
         self._stands = (START_OF_TIME, START_OF_TIME)  # where the step does: frontier, and end of what is final
         self.begun: dict[str, int] = {}  # queries that were added to a running script say nothing of times up to these
         self.fresh = False  # whether it was made beside others that go on, and still has to be given the rows of tables
         self.since = START_OF_TIME  # how far time was when it began with nothing; it lacks what came before
 
-    def attach(self, store: Store) -> None:
+    # Where single events have been taken since, the step, its tables and the open rows are brought up to date first.
+    @property
+    def step(self) -> Step:
+        self._be_shown()
+        return self._step
+
+    @property
+    def tables(self) -> Tables:
+        self._be_shown()
+        return self._tables
+
+    @property
+    def open(self) -> Opening:
+        self._be_shown()
+        return self._open
+
+    def _be_shown(self) -> None:
+        if self.single is not None:
+            self.single.show()
+
+    def stand_at(self, frontier: int, final_before: int) -> None:
+        """The step has been moved up to here."""
+        self._stands = (frontier, final_before)
+
+    def attach(self, store: ChunkStore) -> None:
         """Go on with another handle to the same bytes."""
         self.store.store = store
 
     def process(self, header: Header, arrivals: Arrivals | None) -> Result:
         """Take in a batch (or one event), and give what leaves because of it."""
+        if self.single is not None:
+            self.single.rest()
         result, clock = Result(), self.clock
         bounds, taken = clock.thresholds(header), clock.taken_before(self.stage.doors)
         frontier, latest = clock.frontier, clock.latest
@@ -76,11 +111,12 @@ class TaskProcessor:
             frontier, latest, next_frontier, clock.latest, tuple(c.frontier for c in clock.sources), final_before,
             clock.furthest, clock.last, clock.taken_before(self.stage.doors),
         )  # fmt: skip
-        turn = self.open.turn(fresh, self.step, times)
-        result.changes += self._told(self.step.turn(turn))
-        for columns in self.step.settle(turn):
-            self.open.let_go(columns)
-        self.open.settle(turn, self.step)
+        step, opening = self._step, self._open
+        turn = opening.turn(fresh, step, times)
+        result.changes += self._told(step.turn(turn))
+        for columns in step.settle(turn):
+            opening.let_go(columns)
+        opening.settle(turn, step)
         return result
 
     def _admit(self, header: Header, arrivals: Arrivals, bounds: np.ndarray, taken: int, result: Result) -> Arrivals:
@@ -114,14 +150,14 @@ class TaskProcessor:
         It stays no further behind the frontier than that is behind the clock: passes read at most twice as much for it.
         """
         clock = self.clock
-        if not self.step.may_wait or clock.frontier - self._stands[0] > clock.latest - clock.frontier:
+        if not self._step.may_wait or clock.frontier - self._stands[0] > clock.latest - clock.frontier:
             return False
-        ts = self.open.rows.rows.ts
+        ts = self._open.rows.rows.ts
         return int(ts.searchsorted(clock.final_before)) < min(MOVED_AT_ONCE, len(ts))
 
     def catch_up(self) -> None:
         """Have the step stand where the frontier is."""
-        if self.step.may_wait:
+        if self._step.may_wait:
             self.process(Header(0), None)
 
     def _told(self, changes: Results) -> Results:
@@ -133,4 +169,4 @@ class TaskProcessor:
 
     def standing(self, query: str) -> Standing:
         clock = self.clock
-        return self.step.standing(query, Standing(clock.frontier, clock.final_before, clock.latest, clock.last))
+        return self._step.standing(query, Standing(clock.frontier, clock.final_before, clock.latest, clock.last))

@@ -23,11 +23,20 @@ from headrace.state.tables import PAGE, UNKNOWN, KeyTable, ValueTable
 
 def save(processor: TaskProcessor, pages: PageStore) -> bytes:
     """Write the pages that changed since the last save, and give the head."""
-    heads, keyed = _parts(processor)
+    _, keyed = parts_of(processor)
     for table in range(len(processor.tables)):
         for page in processor.tables.changed(table):
             pages.put_page(f"{table}.{page}", encode(_page(processor, keyed, table, page)))
     processor.step.save_pages(pages)
+    head = dump_head(processor)
+    for i, keys in enumerate(processor.tables):
+        if isinstance(keys, ValueTable):
+            head |= named(f"values{i}", keys.dump())
+    return encode(head)
+
+
+def dump_head(processor: TaskProcessor) -> State:
+    """All but what belongs to the numbers of tables."""
     head: State = {
         "fingerprint": fingerprint(processor.stage),
         "clock": processor.clock.dump(),
@@ -36,18 +45,30 @@ def save(processor: TaskProcessor, pages: PageStore) -> bytes:
         "begun": processor.begun,
         "since": processor.since,
         "fresh": processor.fresh,
-        **_named("open", dump_open(processor.open.rows)),
+        **named("open", dump_open(processor.open.rows)),
     }
-    for part in heads:
-        head |= _named(part.name, part.dump())
-    for i, keys in enumerate(processor.tables):
-        if isinstance(keys, ValueTable):
-            head |= _named(f"values{i}", keys.dump())
-    return encode(head)
+    for part in parts_of(processor)[0]:
+        head |= named(part.name, part.dump())
+    return head
 
 
 def load(processor: TaskProcessor, head: bytes, pages: PageStore) -> None:
     state = decode(head, "the head of a bucket")
+    load_head(processor, state)
+    paged = list(_pages(state["counts"]))
+    decoded = {name: decode(pages.get_page(name), f"page {name}") for name, *_ in paged}
+    for table, count in enumerate(state["counts"]):
+        _load_table(processor, table, count, state, decoded)
+    keyed = load_heads(processor, state)
+    for name, table, start, stop in paged:
+        for part in keyed:
+            if part.table == table:
+                part.load_at(slice(start, stop), of(decoded[name], part.name))
+    processor.step.restored(processor.open.rows, pages)
+
+
+def load_head(processor: TaskProcessor, state: State) -> None:
+    """What stands before the tables: the clock and the open rows."""
     if state["fingerprint"] != fingerprint(processor.stage):
         raise StateError(
             f"the state of stage {processor.stage.name!r} was written by another query",
@@ -57,30 +78,27 @@ def load(processor: TaskProcessor, head: bytes, pages: PageStore) -> None:
     processor.clock.load(state["clock"])
     processor.begun, processor.since = state["begun"], state.get("since", START_OF_TIME)
     processor.fresh = state.get("fresh", False)
-    opening.rows = load_open(_of(state, "open"), processor.layout, len(opening.rows.wanted))
+    opening.rows = load_open(of(state, "open"), processor.layout, len(opening.rows.wanted))
     opening.counts = state["counted"].view(np.bool_)
-    paged = list(_pages(state["counts"]))
-    decoded = {name: decode(pages.get_page(name), f"page {name}") for name, *_ in paged}
-    for table, count in enumerate(state["counts"]):
-        _load_table(processor, table, count, state, decoded)
-    heads, keyed = _parts(processor)
+
+
+def load_heads(processor: TaskProcessor, state: State) -> list[KeyPart]:
+    """What stands behind the tables: room for their numbers, and the head parts. Gives the key parts, which come next."""
+    heads, keyed = parts_of(processor)
+    uniques = processor.open.uniques
     processor.step.grow()
-    if opening.uniques is not None:
-        opening.uniques.grow(opening.uniques.table.capacity)
+    if uniques is not None:
+        uniques.grow(uniques.table.capacity)
     for part in heads:
-        part.load(_of(state, part.name))
-    for name, table, start, stop in paged:
-        for key_part in keyed:
-            if key_part.table == table:
-                key_part.load(start, stop, _of(decoded[name], key_part.name))
-    processor.step.restored(opening.rows, pages)
+        part.load(of(state, part.name))
+    return keyed
 
 
-def _parts(processor: TaskProcessor) -> tuple[list[HeadPart], list[KeyPart]]:
+def parts_of(processor: TaskProcessor) -> tuple[list[HeadPart], list[KeyPart]]:
     parts = list(processor.step.parts())
     uniques = processor.open.uniques
     if uniques is not None:
-        parts.append(KeyPart("unique", uniques.index, uniques.dump, uniques.load))
+        parts.append(KeyPart("unique", uniques.index, uniques.dump_at, uniques.load_at))
     return [p for p in parts if isinstance(p, HeadPart)], [p for p in parts if isinstance(p, KeyPart)]
 
 
@@ -91,21 +109,22 @@ def _pages(counts: list[int]) -> Iterator[tuple[str, int, int, int]]:
             yield f"{table}.{start // PAGE}", table, start, min(count, start + PAGE)
 
 
-def _named(name: str, state: State) -> State:
+def named(name: str, state: State) -> State:
     return {f"{name}.{key}": value for key, value in state.items()}
 
 
-def _of(state: State, name: str) -> State:
-    return {key.split(".", 1)[1]: value for key, value in state.items() if key.startswith(name + ".")}
+def of(state: State, name: str) -> State:
+    """What was named so."""
+    return {key[len(name) + 1 :]: value for key, value in state.items() if key.startswith(name + ".")}
 
 
 def _page(processor: TaskProcessor, parts: list[KeyPart], table: int, page: int) -> State:
     start = page * PAGE
     stop = min(processor.tables[table].count, start + PAGE)
-    out = _named("keys", {k: v[start:stop] for k, v in KeyTable.dump(processor.tables[table]).items()})
+    out = named("keys", {k: v[start:stop] for k, v in KeyTable.dump(processor.tables[table]).items()})
     for part in parts:
         if part.table == table:
-            out |= _named(part.name, part.dump(start, stop))
+            out |= named(part.name, part.dump_at(slice(start, stop)))
     return out
 
 
@@ -121,4 +140,4 @@ def _load_table(processor: TaskProcessor, table: int, count: int, state: State, 
     if any("keys.routes" in p for p in parts):  # a version before this one did not note them
         known = [p.get("keys.routes", np.full(len(p["keys.high"]), UNKNOWN))[: count - i * PAGE] for i, p in enumerate(parts)]
         keys["routes"] = np.concatenate(known)
-    processor.tables[table].load({**_of(state, f"values{table}"), **keys})
+    processor.tables[table].load({**of(state, f"values{table}"), **keys})

@@ -6,6 +6,8 @@ card and merchant, are both parted by card. A stage that needs no key goes along
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +15,8 @@ from typing import Any
 from headrace.errors import QueryError
 from headrace.program.stage import Anywhere, ByHash, Stage
 
+_ODD = re.compile(r"[^A-Za-z0-9._-]+")
+_LONGEST = 100
 Key = tuple[str, ...]  # of what rows are parted by: one expression over each of the streams
 Place = tuple[str, ...]  # the streams of a stage
 
@@ -51,7 +55,8 @@ def topics_of(stages: Sequence[Stage[Any]], chosen: Mapping[str, Iterable[str]] 
         if route is None:
             along = next((key for key in found if key[0] == place and key[1] is not None), (place, None))
             found.setdefault(along, []).append(number)
-    return tuple(Topic(_name(place, by), place, by, tuple(sorted(some))) for (place, by), some in found.items())
+    names = _named(found)
+    return tuple(Topic(names[key], *key, tuple(sorted(some))) for key, some in found.items())
 
 
 def _route(stage: Stage[Any]) -> tuple[Place, tuple[Key, ...] | None]:
@@ -76,7 +81,14 @@ def _chosen(stream: str, route: tuple[Key, ...], names: Iterable[str]) -> tuple[
     return wanted
 
 
-def _name(place: Place, by: tuple[Key, ...] | None) -> str:
-    """As people call it: the streams and the entity."""
-    keys = "+".join("=".join(dict.fromkeys(key)) for key in by or ())
-    return "-".join(dict.fromkeys(place)) + (f".{keys}" if keys else "")
+def _named(found: Iterable[tuple[Place, tuple[Key, ...] | None]]) -> dict[tuple[Place, tuple[Key, ...] | None], str]:
+    """As people call them: the streams and the entity, in letters that every log allows, each its own."""
+    out: dict[tuple[Place, tuple[Key, ...] | None], str] = {}
+    for place, by in found:
+        keys = "-".join("_".join(dict.fromkeys(key)) for key in by or ())
+        name = _ODD.sub("_", "-".join(dict.fromkeys(place)) + (f".{keys}" if keys else ""))[:_LONGEST]
+        number = itertools.count(2)
+        while name in out.values():
+            name = f"{name[:_LONGEST]}-{next(number)}"
+        out[place, by] = name
+    return out

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from headrace.changes.rows import to_bytes
 from headrace.errors import StateError
 from headrace.program.written import write
 
@@ -33,7 +34,7 @@ def fingerprint(program: object) -> str:
 
 
 def encode(arrays: dict[str, Any], *, compress: bool = False) -> bytes:
-    """Pack named arrays, byte strings and what JSON can hold."""
+    """Pack named arrays, byte strings and what JSON can hold; batches of Arrow as byte strings."""
     plain: dict[str, Any] = {}
     shapes: dict[str, list[int]] = {}
     groups: dict[int, dict[str, np.ndarray]] = {}
@@ -46,6 +47,8 @@ def encode(arrays: dict[str, Any], *, compress: bool = False) -> bytes:
             groups.setdefault(len(flat), {})[name] = flat
         elif isinstance(value, bytes):
             blobs[name] = value
+        elif isinstance(value, pa.RecordBatch):
+            blobs[name] = to_bytes(value)
         else:
             plain[name] = value
     sections = [[n, [[name, a.dtype.str] for name, a in group.items()]] for n, group in groups.items()]

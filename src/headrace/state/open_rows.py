@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.changes.keys import dump_keys, load_keys
-from headrace.changes.rows import concat, from_bytes, take, to_bytes
+from headrace.changes.rows import concat, from_bytes, take
 from headrace.state.rows import Layout, Rows
 
 
@@ -63,7 +63,7 @@ def _both(a: np.ndarray | None, n: int, b: np.ndarray | None, m: int) -> np.ndar
 
 
 def dump_open(open_: OpenRows) -> dict[str, Any]:
-    state: dict[str, Any] = {"carry": to_bytes(open_.carry), **dump_keys(open_.rows.keys)}
+    state: dict[str, Any] = {"carry": open_.carry, **dump_keys(open_.rows.keys)}
     state |= {f"c{i}": c for i, c in enumerate(open_.rows.columns)}
     return state | {f"w{i}": w.view(np.uint8) for i, w in enumerate(open_.wanted) if w is not None}
 

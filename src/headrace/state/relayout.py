@@ -13,8 +13,9 @@ from headrace.evolution.names import Names
 from headrace.kernels.codes import ABSENT, MINUS_INFINITY, NAN, NULL, PLUS_INFINITY, VALUE
 from headrace.kernels.keys.order import to_ordered
 from headrace.program.stage import Stage, VectorKind
+from headrace.state.chunk import Chunk
 from headrace.state.final_rows import FinalRows
-from headrace.state.reservoir import Reservoir, RowRange, write_chunk
+from headrace.state.reservoir import Reservoir, RowRange
 from headrace.state.rows import Layout
 
 Columns = list[np.ndarray]
@@ -99,8 +100,8 @@ def carry_rows(old: Reservoir, new: Reservoir, relayout: Relayout) -> None:
     """All rows of a reservoir into another, chunk by chunk, under the same numbers."""
     new.first, new.last_ts, new.first_chunk = old.first, old.last_ts, old.first_chunk
     for index in range(len(old.first)):
-        ts, columns = old.chunk(index)
-        new.store.put(old.first_chunk + index, write_chunk(ts, relayout(columns)))
+        chunk = old.chunk(index)
+        new.store.put(old.first_chunk + index, Chunk(chunk.ts, relayout(chunk.columns)))
     new.reopen(RowRange(old.open.first, old.open.ts, relayout(old.open.columns)))
 
 

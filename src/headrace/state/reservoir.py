@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.errors import StateError
-from headrace.state.codec import decode, encode
+from headrace.state.chunk import Chunk
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
     from headrace.state.parts import ChunkStore
     from headrace.state.rows import Layout, Rows
@@ -54,31 +55,40 @@ class ChunkCache:
     A chunk is loaded ahead in the batch itself, so that is waited for too: a miss, and who then asks first is not counted again.
     """
 
+    further = False  # whether there is use in loading the chunk behind one that is half read
+
     def __init__(self, size: int = 256) -> None:
         self.size, self.hits, self.misses = size, 0, 0
-        self._chunks: OrderedDict[Hashable, tuple[np.ndarray, list[np.ndarray]]] = OrderedDict()
+        self._chunks: OrderedDict[Hashable, Chunk] = OrderedDict()
         self._ahead: set[Hashable] = set()  # loaded before anybody asked for them
 
-    def find(self, key: Hashable, *, ahead: bool = False) -> tuple[np.ndarray, list[np.ndarray]] | None:
-        """A decoded chunk, if it is there; it is counted how it was found."""
+    def get(self, key: Hashable, load: Callable[[], Chunk]) -> Chunk:
+        """A decoded chunk; it is counted whether it was there."""
         found = self._chunks.get(key)
         if found is None:
             self.misses += 1
-            if ahead:
-                self._ahead.add(key)
-            return None
+            return self.keep(key, load())
         self._chunks.move_to_end(key)
-        if not ahead:
-            self.hits += key not in self._ahead
-            self._ahead.discard(key)
+        self.hits += key not in self._ahead
+        self._ahead.discard(key)
         return found
 
-    def keep(self, key: Hashable, chunk: tuple[np.ndarray, list[np.ndarray]]) -> None:
+    def ahead(self, key: Hashable, load: Callable[[], Chunk]) -> None:
+        """Have a chunk there when it is asked for."""
+        if key in self._chunks:
+            self._chunks.move_to_end(key)
+        else:
+            self.misses += 1
+            self._ahead.add(key)
+            self.keep(key, load())
+
+    def keep(self, key: Hashable, chunk: Chunk) -> Chunk:
         """Add a decoded chunk; the least recently used one makes room."""
         if self.size > 0:
             self._chunks[key] = chunk
             while len(self._chunks) > self.size:
                 self._ahead.discard(self._chunks.popitem(last=False)[0])
+        return chunk
 
     def forget(self, key: Hashable) -> None:
         self._chunks.pop(key, None)
@@ -125,9 +135,14 @@ class Reservoir:
             at = stop
         self.reopen(all_.cut(at, size))
 
-    def reopen(self, rows: RowRange) -> None:
-        """These rows are the open chunk, and have room for no others."""
-        self.open = self._room = rows
+    def reopen(self, rows: RowRange, room: RowRange | None = None) -> None:
+        """These rows are the open chunk, and have room for no others, but what stands behind them in `room`."""
+        self.open, self._room = rows, rows if room is None else room
+
+    def seal_open(self) -> None:
+        """Seal the open chunk as it is."""
+        self._seal(self.open)
+        self.reopen(join([], self.count, self.layout))
 
     def _write_behind(self, rows: Rows) -> None:
         """Single rows are written behind those of the open chunk: a copy of it for each would be dear."""
@@ -141,23 +156,21 @@ class Reservoir:
         self.open = self._room.cut(0, stop)
 
     def _seal(self, rows: RowRange) -> None:
-        self.store.put(self.first_chunk + len(self.first), write_chunk(rows.ts, rows.columns))
+        self.store.put(self.first_chunk + len(self.first), Chunk(rows.ts, rows.columns))
         self.first = np.append(self.first, rows.first)
         self.last_ts = np.append(self.last_ts, rows.ts[-1])
 
-    def chunk(self, index: int, *, ahead: bool = False) -> tuple[np.ndarray, list[np.ndarray]]:
+    def chunk(self, index: int) -> Chunk:
         chunk = self.first_chunk + index
-        key = (self.owner, chunk)
-        found = self.cache.find(key, ahead=ahead)
+        found = self.cache.get((self.owner, chunk), partial(self._read, chunk))
+        if len(found.columns) < len(self.layout.types):
+            found.columns.extend(np.zeros(len(found.ts), kind) for kind in self.layout.types[len(found.columns) :])
+        return found
+
+    def _read(self, chunk: int) -> Chunk:
+        found = self.store.get(chunk)
         if found is None:
-            data = self.store.get(chunk)
-            if data is None:
-                raise StateError(f"chunk {chunk} of the reservoir is gone", hint="the checkpoint is damaged")
-            state = decode(data, f"chunk {chunk}")
-            found = (state["ts"], [state[f"c{i}"] for i in range(len(state) - 1)])
-            self.cache.keep(key, found)
-        if len(found[1]) < len(self.layout.types):
-            found[1].extend(np.zeros(len(found[0]), kind) for kind in self.layout.types[len(found[1]) :])
+            raise StateError(f"chunk {chunk} of the reservoir is gone", hint="the checkpoint is damaged")
         return found
 
     def widen(self, layout: Layout) -> None:
@@ -169,7 +182,14 @@ class Reservoir:
     def load_ahead(self, row: int) -> None:
         """Have the chunk that holds this row in the cache when it is asked for."""
         if row < self.open.first and len(self.first) and self.cache.size > 0:
-            self.chunk(int(self.first.searchsorted(row, side="right")) - 1, ahead=True)
+            index = int(self.first.searchsorted(row, side="right")) - 1
+            self._ahead(index)
+            if self.cache.further and index + 1 < len(self.first) and 2 * row > self.first[index] + self.first[index + 1]:
+                self._ahead(index + 1)
+
+    def _ahead(self, index: int) -> None:
+        chunk = self.first_chunk + index
+        self.cache.ahead((self.owner, chunk), partial(self._read, chunk))
 
     def until(self, row: int, bound: int) -> list[RowRange]:
         """Rows from number `row` on, as long as their time is at most `bound`."""
@@ -198,7 +218,8 @@ class Reservoir:
         if row >= self.open.first:
             return self.open
         index = int(self.first.searchsorted(row, side="right")) - 1
-        return RowRange(int(self.first[index]), *self.chunk(index))
+        chunk = self.chunk(index)
+        return RowRange(int(self.first[index]), chunk.ts, chunk.columns)
 
     def drop_before(self, row: int) -> None:
         """Let go of chunks whose rows all lie before this one. The open chunk is cut too."""
@@ -226,12 +247,6 @@ class Reservoir:
         self.first, self.last_ts, self.first_chunk = state["first"], state["last_ts"], state["first_chunk"]
         columns = [state[f"open_{i}"] for i in range(len(self.layout.types))]
         self.reopen(RowRange(state["open_first"], state["open_ts"], columns))
-
-
-def write_chunk(ts: np.ndarray, columns: list[np.ndarray]) -> bytes:
-    """Rows as they lie outside memory."""
-    arrays: dict[str, Any] = {"ts": ts, **{f"c{i}": c for i, c in enumerate(columns)}}
-    return encode(arrays, compress=True)
 
 
 def join(runs: list[RowRange], first: int, layout: Layout) -> RowRange:

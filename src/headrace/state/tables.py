@@ -12,11 +12,13 @@ from headrace.changes.rows import from_bytes, to_bytes
 from headrace.kernels.keys import keytable
 from headrace.plan.arrow import arrow_type
 from headrace.program.stage import TableRole
+from headrace.state.parts import numbers_of, picked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from headrace.program.stage import Stage
+    from headrace.state.parts import Which
 
     Routes = Callable[[], np.ndarray]  # of every row that is numbered, what it is routed by
 
@@ -49,7 +51,7 @@ class KeyTable:
         self.free_count = 0
         self.count = 0  # numbers given out so far, those free again included
         self.routes: np.ndarray | None = None  # what rows with each key are routed by, where it is noted
-        self._used_slots = 0
+        self.used_slots = 0
 
     @property
     def capacity(self) -> int:
@@ -69,24 +71,33 @@ class KeyTable:
             fresh = (out < 0).nonzero()[0]
             out[fresh] = self._add(high[fresh], low[fresh])
             if routes is not None:
-                self.routes = _room(np.full(self.capacity, UNKNOWN) if self.routes is None else self.routes, self.capacity)
+                self.note_routes()
+                assert self.routes is not None, "there is room for them"
                 self.routes[out[fresh]] = routes()[fresh]
         return out
 
-    def _add(self, high: np.ndarray, low: np.ndarray) -> np.ndarray:
-        need = self.count + len(high)
+    def note_routes(self) -> None:
+        """Have room for what the rows of every key are routed by."""
+        self.routes = _room(np.full(self.capacity, UNKNOWN) if self.routes is None else self.routes, self.capacity)
+
+    def reserve(self, more: int) -> None:
+        """Have room for so many more keys."""
+        need = self.count + more
         if need > self.capacity:
             need = max(need, 2 * self.capacity)
             for name in ("high", "low", "live", "references", "free"):
                 setattr(self, name, _room(getattr(self, name), need))
-        if 2 * (self._used_slots + len(high)) > len(self.slots):
-            self._rebuild(len(high))
+        if 2 * (self.used_slots + more) > len(self.slots):
+            self._rebuild(more)
+
+    def _add(self, high: np.ndarray, low: np.ndarray) -> np.ndarray:
+        self.reserve(len(high))
         live = self.count - self.free_count
         out = np.empty(len(high), np.int32)
         self.free_count, self.count = keytable.find_or_add(
             high, low, self.slots, self.high, self.low, self.live, self.free, self.free_count, self.count, out
         )
-        self._used_slots += self.count - self.free_count - live
+        self.used_slots += self.count - self.free_count - live
         return out
 
     def _rebuild(self, room: int) -> None:
@@ -97,7 +108,7 @@ class KeyTable:
             size *= 2
         self.slots = np.full(size, keytable.EMPTY, np.int32)
         keytable.rebuild(self.slots, self.high, self.low, self.live, self.count)
-        self._used_slots = live
+        self.used_slots = live
 
     def hold(self, keys: np.ndarray) -> None:
         """One more row holds each of these numbers."""
@@ -118,6 +129,22 @@ class KeyTable:
     def forget(self, keys: np.ndarray) -> None:
         """These numbers are free; no row holds them."""
         self.free_count = keytable.remove(keys, self.slots, self.high, self.live, self.free, self.free_count)
+
+    def dump_at(self, which: Which) -> dict[str, Any]:
+        """What there is of some numbers."""
+        return {name: picked(column, which) for name, column in KeyTable.dump(self).items()}
+
+    def load_at(self, count: int, dumped: Sequence[tuple[np.ndarray, dict[str, Any]]]) -> None:
+        """Be a table of so many numbers that were dumped some at a time, what came later in the place of what was before."""
+        merged: dict[str, Any] = {}
+        for numbers, state in dumped:
+            for name in state.keys() & {"high", "low", "live", "refs", "routes"}:
+                if name not in merged:
+                    nothing = UNKNOWN if name == "routes" else 0
+                    merged[name] = np.full(count, nothing, state[name].dtype)
+                merged[name][numbers] = state[name]
+        if merged:
+            KeyTable.load(self, merged)
 
     def dump(self) -> dict[str, Any]:
         n = self.count
@@ -144,7 +171,8 @@ class ValueTable(KeyTable):
 
     def __init__(self, kind: pa.DataType) -> None:
         super().__init__()
-        self.values = pa.array([], kind)
+        self._parts = [pa.array([], kind)]  # values as they came; joined when they are asked for
+        self._kept = 0  # how many there are
         self.place = np.zeros(16, np.int64)  # number -> index in values
         self._ranks: np.ndarray | None = None
 
@@ -156,16 +184,33 @@ class ValueTable(KeyTable):
         if len(fresh):
             new, first = np.unique(numbers[fresh], return_index=True)
             self.place = _room(self.place, self.capacity)
-            self.place[new] = len(self.values) + np.arange(len(new))
-            self.values = pa.concat_arrays([self.values, column.take(pa.array(fresh[first])).cast(self.values.type)])
+            self.place[new] = self._kept + np.arange(len(new))
+            self._parts.append(column.take(pa.array(fresh[first])).cast(self._parts[0].type))
+            self._kept += len(new)
             self._ranks = None
             self._compact()
         return numbers
 
+    @property
+    def values(self) -> pa.Array:
+        """All that are kept. Few come one by one between two that are asked for, and to join them takes long."""
+        if len(self._parts) > 1:
+            self._parts = [pa.concat_arrays(self._parts)]
+        return self._parts[0]
+
+    @values.setter
+    def values(self, values: pa.Array) -> None:
+        self._parts, self._kept = [values], len(values)
+
+    def value(self, number: int) -> Any:
+        """The value of a number, as Python has it; a duration in microseconds."""
+        found = self.values[int(self.place[number])]
+        return found.value if pa.types.is_duration(found.type) else found.as_py()
+
     def _compact(self) -> None:
         """Drop values that no number stands for any more, once they are the greater part."""
-        live = np.flatnonzero(self.live[: self.count])
-        if len(self.values) > 64 and len(self.values) > 2 * len(live):
+        if self._kept > 64 and self._kept > 2 * (self.count - self.free_count):
+            live = np.flatnonzero(self.live[: self.count])
             self.values = self.values.take(pa.array(self.place[live]))
             self.place[live] = np.arange(len(live))
 
@@ -183,6 +228,22 @@ class ValueTable(KeyTable):
         """The values behind these numbers; NULL where not valid."""
         places = pa.array(self.place[np.where(valid, numbers, 0)] if len(numbers) else np.empty(0, np.int64), mask=~valid)
         return self.values.take(places)
+
+    def dump_at(self, which: Which) -> dict[str, Any]:
+        """What there is of some numbers; of those that are free, no value."""
+        values = self.lookup(numbers_of(which), self.live[which])
+        return {**super().dump_at(which), "values": pa.RecordBatch.from_arrays([values], ["v"])}
+
+    def load_at(self, count: int, dumped: Sequence[tuple[np.ndarray, dict[str, Any]]]) -> None:
+        super().load_at(count, dumped)
+        self.place, at, values = np.zeros(self.capacity, np.int64), 0, [self.values[:0]]
+        for numbers, state in dumped:
+            self.place[numbers] = at + np.arange(len(numbers))
+            at += len(numbers)
+            values.append(from_bytes(state["values"]).column(0).cast(self.values.type))
+        self.values = pa.concat_arrays(values)
+        self._ranks = None
+        self._compact()
 
     def dump(self) -> dict[str, Any]:
         """The state, as arrays; the values as an Arrow message."""
@@ -206,7 +267,7 @@ class Tables:
             ValueTable(arrow_type(stage.inputs[t.inputs[0]].type)) if t.role is TableRole.VALUE else KeyTable()
             for t in stage.tables
         ]
-        self._changed = [np.zeros(1, np.bool_) for _ in stage.tables]  # per page
+        self._changed = [np.zeros(1, np.bool_) for _ in stage.tables]  # per number
 
     def __len__(self) -> int:
         return len(self._tables)
@@ -235,20 +296,42 @@ class Tables:
 
     def touch_one(self, table: int, numbers: np.ndarray) -> None:
         """These numbers have changed, and must be saved."""
-        pages = self._changed[table]
-        if len(pages) << PAGE_BITS < self._tables[table].capacity:
-            pages = self._changed[table] = _room(pages, (self._tables[table].capacity >> PAGE_BITS) + 1)
-        keytable.mark(numbers, PAGE_BITS, pages)
+        keytable.mark(numbers, 0, self.marks(table))
+
+    def frees(self, table: int) -> bool:
+        """Whether its numbers mean nothing once no row holds them."""
+        return table in self._frees
 
     def touch_all(self) -> None:
         for i, table in enumerate(self._tables):
-            self.touch_one(i, np.arange(0, table.count, PAGE, dtype=np.int32))
+            self.marks(i)[: table.count] = True
+
+    def saved(self, table: int, start: int, stop: int) -> None:
+        """The numbers from `start` to `stop` are saved, whether they have changed or not."""
+        self.marks(table)[start:stop] = False
+
+    def marks(self, table: int) -> np.ndarray:
+        """The flags of the numbers that have changed, as many as there is room for."""
+        marks = self._changed[table]
+        if len(marks) < self._tables[table].capacity:
+            marks = self._changed[table] = _room(marks, self._tables[table].capacity)
+        return marks
 
     def changed(self, table: int) -> list[int]:
         """The pages of a table that have changed since this was last asked."""
-        pages = np.flatnonzero(self._changed[table]).tolist()
-        self._changed[table][:] = False
-        return pages
+        pages = np.zeros((self._tables[table].count >> PAGE_BITS) + 1, np.bool_)
+        keytable.mark(self.changed_numbers(table), PAGE_BITS, pages)
+        return np.flatnonzero(pages).tolist()
+
+    def changed_numbers(self, table: int) -> np.ndarray:
+        """The numbers of a table that have changed since this was last asked."""
+        marks = self.marks(table)
+        numbers = np.flatnonzero(marks).astype(np.int32)
+        marks[numbers] = False
+        return numbers
+
+    def count_changed(self, table: int) -> int:
+        return int(np.count_nonzero(self._changed[table]))
 
     def release(self, columns: list[np.ndarray]) -> None:
         """These rows are gone: they hold their keys no longer. What UNIQUE BY and KEEP number has a life of its own."""

@@ -37,6 +37,24 @@ def make_step(parts: StepParts) -> Step:
     raise AssertionError(f"no step runs {program}")
 
 
+def slow_because(stage: Stage[Any]) -> str | None:
+    """In words, why a stage takes single events as batches of one; None: it takes them one by one."""
+    if stage.signed:
+        return "it reads results of other stages"
+    if stage.unique is not None:
+        return "rows that come twice count once (UNIQUE BY)"
+    if any(s.disorder.end_after is not None for s in stage.sources):
+        return "its stream ends when it is silent (END AFTER)"
+    match stage.program:
+        case RowsProgram():
+            return None
+        case WindowsProgram():
+            from headrace.steps.windows.single.covers import slow_because as of_windows
+
+            return of_windows(stage)
+    return "what it looks for is found in batches"
+
+
 def freed_tables(stage: Stage[Any]) -> frozenset[int]:
     """The tables whose numbers mean nothing once no row holds them."""
     if isinstance(stage.program, WindowsProgram):

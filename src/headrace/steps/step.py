@@ -70,6 +70,37 @@ class Turn:
     times: Times
 
 
+Said = tuple[str, int, tuple[int, ...], tuple[Any, ...]]  # a change: query, sign, order key, row
+
+
+class Live(ABC):
+    """A step that takes one event a call, as Python values, and gives what a turn with it alone would give.
+
+    It stands where the step stands from `begin` until it puts it back; in between nobody else may use the step. Values are those
+    of all inputs of the stage: times in microseconds, dates in days. `final_before` is that of `Times`; the end comes in a batch.
+    """
+
+    @abstractmethod
+    def begin(self, open_: OpenRows) -> None:
+        """Go on from where the step stands, with these open rows."""
+
+    @abstractmethod
+    def put(self, ts: int, high: int, low: int, values: tuple[Any, ...]) -> None:
+        """The next event. Nothing has happened yet: values that are not of their types are refused here."""
+
+    @abstractmethod
+    def take(self, frontier: int, final_before: int) -> list[Said]:
+        """Take in the event."""
+
+    @abstractmethod
+    def pass_time(self, frontier: int, final_before: int) -> list[Said]:
+        """Move on with time alone."""
+
+    @abstractmethod
+    def put_back(self) -> OpenRows:
+        """Have the step stand as it does now. Gives the open rows. It may go on all the same."""
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """How far the results of a query are."""
@@ -107,6 +138,7 @@ class Step(ABC):
     """What every kind can do. A kind says what it does otherwise: as it stands here, a step that keeps nothing."""
 
     keeps_open = True  # whether open rows are kept for it; else a turn has only what comes and what is taken back
+    by_instant = False  # whether rows of one time are seen together, and final together
     may_wait = False  # whether nothing it says hangs on the frontier: it may be told later how far that has come
 
     @abstractmethod
@@ -155,6 +187,10 @@ class Step(ABC):
         What can be made of rows is left out: another step takes over from this one (`adopt`). Gives final rows that hold keys.
         """
         return ()
+
+    def live(self) -> Live | None:
+        """The same step, one event a call; None: there is none."""
+        return None
 
     def numbers(self) -> dict[str, int]:
         """What it counts for progress, by name."""

@@ -28,10 +28,13 @@ from headrace.plan.expr import all_of
 from headrace.plan.query import Script
 from headrace.plan.stream import Stream
 from headrace.program.stage import Stage, StepProgram
+from headrace.runtime.clock import Header
+from headrace.runtime.processor import Result, TaskProcessor
 from headrace.stages.alone import part_of, stages_of
 from headrace.stages.kept import kept_of
 from headrace.stages.lower import Finish, Lowered, lower
 from headrace.stages.meaning import program_of
+from headrace.state.chunk import Chunk
 from headrace.testing.engine import Change, Outputs
 
 
@@ -53,11 +56,11 @@ class MemoryStore:
     def put_head(self, head: bytes, version: bytes) -> None:
         self.saved = (head, version)
 
-    def get(self, chunk: int) -> bytes | None:
-        return self.chunks.get(chunk)
+    def get(self, chunk: int) -> Chunk | None:
+        return Chunk.read(self.chunks[chunk], f"chunk {chunk}") if chunk in self.chunks else None
 
-    def put(self, chunk: int, data: bytes) -> None:
-        self.chunks[chunk] = data
+    def put(self, chunk: int, rows: Chunk) -> None:
+        self.chunks[chunk] = rows.write()
 
     def delete(self, chunk: int) -> None:
         del self.chunks[chunk]
@@ -188,7 +191,7 @@ class LocalEngine:
         self._saved, sinks = None, {name: f.query.emit for name, f in self._finishes.items()}
         for at, processor in self._processors.items():
             (s, b), store = at, self._stores[at]
-            give = self._host.end(at, processor, store, cells[at], sinks) if ended else deliver(processor, cells[at])
+            give = self._host.end(at, processor, store, cells[at], sinks) if ended else self._deliver(processor, cells[at])
             for query, changes in [*self._back.pop(at, ()), *give[1].changes]:
                 if query in self._finishes:
                     self._give(self._finishes[query], changes, out)
@@ -199,6 +202,10 @@ class LocalEngine:
                     for bucket in self._all(reader):
                         cells[reader, bucket].append((write_head(FollowHead(source, processor.standing(name))), b""))
         return self._ordered(out)
+
+    def _deliver(self, processor: TaskProcessor, cells: list[Cell]) -> tuple[Header, Result]:
+        """Bring a batch to a bucket."""
+        return deliver(processor, cells)
 
     def _feed(self, name: str, changes: Changes, cells: Cells) -> None:
         """Bring results to the stages that read them."""

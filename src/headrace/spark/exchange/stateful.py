@@ -25,6 +25,7 @@ from headrace.spark.exchange.slots import METRICS_ROW
 from headrace.spark.progress import METRICS
 from headrace.spark.sources.rejects import REJECTED
 from headrace.spark.workers.worker import settle
+from headrace.state.chunk import Chunk
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,11 +75,12 @@ class SparkStore:
         self.write("head", head)
         self.write("version", version)
 
-    def get(self, chunk: int) -> bytes | None:
-        return self.read(f"chunk {chunk}")
+    def get(self, chunk: int) -> Chunk | None:
+        data = self.read(f"chunk {chunk}")
+        return None if data is None else Chunk.read(data, f"chunk {chunk}")
 
-    def put(self, chunk: int, data: bytes) -> None:
-        self.write(f"chunk {chunk}", data)
+    def put(self, chunk: int, rows: Chunk) -> None:
+        self.write(f"chunk {chunk}", rows.write())
 
     def delete(self, chunk: int) -> None:
         self.cells.removeKey((f"chunk {chunk}",))

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from headrace.files.cuts import FILE
 from headrace.files.opening import local_path
+from headrace.files.reasons import json_reason, shown
 from headrace.plan.expr import Expr
 from headrace.plan.schema import Schema
 
@@ -119,29 +120,8 @@ JSON_MISFIT = "{json}"
 def reason_of(about: dict[str, object], words: Words) -> str:
     text, found = words.texts[int(str(about["w"]))], str(about.get("f", ""))
     if text == JSON_MISFIT:
-        return _json_reason(_BREAK.sub("", str(about.get("t", ""))), found, words.schema)
+        return json_reason(_BREAK.sub("", str(about.get("t", ""))), map(int, filter(None, found.split(","))), words.schema)
     if VALUES in text:
         values = json.loads(found)
-        return text.replace(VALUES, ", ".join(f"{name} = {_shown(value)}" for name, value in values.items()))
+        return text.replace(VALUES, ", ".join(f"{name} = {shown(value)}" for name, value in values.items()))
     return text.replace("{}", found if text == MALFORMED else repr(found))
-
-
-def _shown(value: object) -> str:
-    return "NULL" if value is None else json.dumps(value, ensure_ascii=False)
-
-
-def _json_reason(text: str, nulls: str, schema: Schema) -> str:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        return f"it is not JSON: {error}"
-    given = {str(key).lower(): value for key, value in found.items()}
-    for number in map(int, filter(None, nulls.split(","))):
-        field = schema.fields[number]
-        if given.get(field.name.lower()) is not None:
-            return f"column {field.name!r} is {field.type}, and here is {_shown(given[field.name.lower()])}"
-    nested = [f for f in schema.fields if "<" in f.type and given.get(f.name.lower()) is not None]
-    if nested:  # Spark gives what it could read of them
-        texts = [f"{f.name!r} is {f.type}, and here is {_shown(given[f.name.lower()])}" for f in nested]
-        return f"column {texts[0]}" if len(texts) == 1 else f"one of these columns does not fit: {'; '.join(texts)}"
-    return "it does not fit the declared columns"

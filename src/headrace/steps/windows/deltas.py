@@ -15,7 +15,7 @@ from headrace.plan.windows import DeltaWindow, SessionWindow
 from headrace.program.stage import TableRole
 from headrace.program.windows import WindowStage
 from headrace.scalars.compiled import Compiled, Slot, compile_expression
-from headrace.state.parts import grown
+from headrace.state.parts import Which, grown
 from headrace.state.reservoir import RowRange
 from headrace.state.rows import Layout, Rows
 from headrace.state.tables import Tables
@@ -124,21 +124,21 @@ class Deltas(Lifetimes):
         """The life that goes on, besides."""
         return {"current": self.index} if table == self.base else Lifetimes.referring(self, table)
 
-    def dump(self, table: int, start: int, stop: int) -> dict[str, Any]:
-        """What belongs to a range of numbers of one of the tables."""
-        out = Lifetimes.dump(self, table, start, stop)
+    def dump_at(self, table: int, which: Which) -> dict[str, Any]:
+        """What belongs to some numbers of one of the tables."""
+        out = Lifetimes.dump_at(self, table, which)
         if table == self.base:
-            out |= {f"first{i}": self.first[start:stop, i].copy() for i in range(len(self.columns))}
-            out |= {f"null{i}": self.nulls[start:stop, i].astype(np.uint8) for i in range(len(self.columns))}
-            out |= {"name": self.life[start:stop], "current": self.current[start:stop]}
+            out |= {f"first{i}": self.first[which, i].copy() for i in range(len(self.columns))}
+            out |= {f"null{i}": self.nulls[which, i].astype(np.uint8) for i in range(len(self.columns))}
+            out |= {"name": self.life[which], "current": self.current[which]}
         return out
 
-    def load(self, table: int, start: int, stop: int, page: dict[str, Any]) -> None:
-        Lifetimes.load(self, table, start, stop, page)
+    def load_at(self, table: int, which: Which, page: dict[str, Any]) -> None:
+        Lifetimes.load_at(self, table, which, page)
         if table == self.base:
             for i in range(len(self.columns)):
-                self.first[start:stop, i], self.nulls[start:stop, i] = page[f"first{i}"], page[f"null{i}"] != 0
-            self.life[start:stop], self.current[start:stop] = page["name"], page["current"]
+                self.first[which, i], self.nulls[which, i] = page[f"first{i}"], page[f"null{i}"] != 0
+            self.life[which], self.current[which] = page["name"], page["current"]
 
 
 def lives_of(stage: WindowStage, tables: Tables, layout: Layout) -> list[Lifetimes]:

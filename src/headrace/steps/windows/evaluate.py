@@ -18,7 +18,7 @@ from headrace.aggregates.tally import NOTHING, DistinctTally, Moves, Reading
 from headrace.changes.keys import Keys
 from headrace.plan.time import START_OF_TIME
 from headrace.plan.triggers import EveryField
-from headrace.plan.windows import FieldWindow, RowsWindow, UntilWindow
+from headrace.plan.windows import FieldWindow, RangeWindow, RowsWindow, UntilWindow
 from headrace.program.aggregates import Tally, parts_read, vectors_of
 from headrace.program.windows import WindowStage
 from headrace.state.parts import KeyArrays, grown
@@ -86,7 +86,8 @@ class Evaluator:
             for i, w in enumerate(stage.program.windows)
             if isinstance(w.window, RowsWindow) and w.partitions is not None
         }
-        self._until = [i for i, w in enumerate(stage.program.windows) if isinstance(w.window, UntilWindow)]
+        self._until = {i for i, w in enumerate(stage.program.windows) if isinstance(w.window, UntilWindow)}
+        self._pushed = [i for i, w in enumerate(stage.program.windows) if not isinstance(w.window, RangeWindow)]
         self._last_rows = [w.window.last_rows for w in stage.program.windows if w.window.last_rows is not None]
         self.stores_rows = stage.program.stores_rows
         self.nothing = Seen.nothing(len(self.tallies), len(stage.program.reports))
@@ -157,11 +158,11 @@ class Evaluator:
                 slices.forget(drain)
         for state in self.fields.values():
             state.settle(rows)
-        for i in self._until:
+        for i in self._pushed:  # out of them go rows of other keys than those that come; rows of an edge are touched below
             move = moves[i]
             if move is not None and len(move.leave_row):
-                self.ended.add(i)
                 self.tables.touch(move.leave)
+                self.ended |= {i} & self._until
         self.tables.touch(rows.columns)
         for offset, edge in edges.items():
             self.edges[offset] = edge.stop

@@ -16,7 +16,7 @@ from headrace.changes.keys import Keys
 from headrace.kernels.windows.lives import starts
 from headrace.plan.time import START_OF_TIME
 from headrace.program.windows import WindowStage
-from headrace.state.parts import grown
+from headrace.state.parts import Which, grown
 from headrace.state.reservoir import RowRange
 from headrace.state.rows import Rows
 from headrace.state.tables import Tables
@@ -176,17 +176,24 @@ class Lifetimes:
 
     def dump(self, table: int, start: int, stop: int) -> dict[str, Any]:
         """What belongs to a range of numbers of one of the tables."""
-        if table == self.base:
-            return {"last": self.last[start:stop], "start": self.start[start:stop]}
-        if table == self.index:
-            return {name: getattr(self, name)[start:stop] for name in ("seen", "began", "key")}
-        return {"owner": self.owners[table][start:stop]}
+        return self.dump_at(table, slice(start, stop))
 
     def load(self, table: int, start: int, stop: int, page: dict[str, Any]) -> None:
+        self.load_at(table, slice(start, stop), page)
+
+    def dump_at(self, table: int, which: Which) -> dict[str, Any]:
+        """What belongs to some numbers of one of the tables."""
         if table == self.base:
-            self.last[start:stop], self.start[start:stop] = page["last"], page["start"]
+            return {"last": self.last[which], "start": self.start[which]}
+        if table == self.index:
+            return {name: getattr(self, name)[which] for name in ("seen", "began", "key")}
+        return {"owner": self.owners[table][which]}
+
+    def load_at(self, table: int, which: Which, page: dict[str, Any]) -> None:
+        if table == self.base:
+            self.last[which], self.start[which] = page["last"], page["start"]
         elif table == self.index:
             for part in ("seen", "began", "key"):
-                getattr(self, part)[start:stop] = page[part]
+                getattr(self, part)[which] = page[part]
         else:
-            self.owners[table][start:stop] = page["owner"]
+            self.owners[table][which] = page["owner"]

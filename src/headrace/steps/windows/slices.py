@@ -22,7 +22,7 @@ from headrace.plan.windows import RangeWindow
 from headrace.program.aggregates import Tally
 from headrace.program.windows import SharedSlices, WindowStage
 from headrace.state.codec import decode, encode
-from headrace.state.parts import PageStore, grown
+from headrace.state.parts import PageStore, Which, grown
 from headrace.state.reservoir import RowRange
 from headrace.state.rows import Layout
 from headrace.steps.windows.looks import Ask, Looks
@@ -204,14 +204,14 @@ class Slices:
 
     # ---- state ------------------------------------------------------------------------------------------------------
 
-    def dump_keys(self, start: int, stop: int) -> dict[str, Any]:
-        """What is shown of a range of keys."""
-        out = {f"word{i}": words[start:stop] for i, (words, _) in enumerate(self._keys)}
-        return out | {f"code{i}": codes[start:stop] for i, (_, codes) in enumerate(self._keys)}
+    def dump_keys(self, which: Which) -> dict[str, Any]:
+        """What is shown of some keys."""
+        out = {f"word{i}": words[which] for i, (words, _) in enumerate(self._keys)}
+        return out | {f"code{i}": codes[which] for i, (_, codes) in enumerate(self._keys)}
 
-    def load_keys(self, start: int, stop: int, state: dict[str, Any]) -> None:
+    def load_keys(self, which: Which, state: dict[str, Any]) -> None:
         for i, (words, codes) in enumerate(self._keys):
-            words[start:stop], codes[start:stop] = state[f"word{i}"], state[f"code{i}"]
+            words[which], codes[which] = state[f"word{i}"], state[f"code{i}"]
 
     @property
     def cells(self) -> tuple[int, int]:

@@ -22,12 +22,13 @@ from headrace.state.rows import Rows
 from headrace.state.share import Share
 from headrace.steps.reached import Reached, reached
 from headrace.steps.shown import carried, show, wanted
-from headrace.steps.step import Given, Results, Standing, Step, StepParts, Times, Turn
+from headrace.steps.step import Given, Live, Results, Standing, Step, StepParts, Times, Turn
 from headrace.steps.windows.adopt import adopt_windows
 from headrace.steps.windows.deltas import lives_of
 from headrace.steps.windows.evaluate import Asks, Evaluator, Seen
 from headrace.steps.windows.gather import gather_windows
 from headrace.steps.windows.reporting import Reporting
+from headrace.steps.windows.single.covers import slow_because
 from headrace.steps.windows.slices import load_cells, save_cells
 
 NOTHING = MetricColumn(np.empty(0, np.int64), np.empty(0, np.bool_))
@@ -46,7 +47,7 @@ class WindowsStep(Step):
         self.lives = lives_of(stage, parts.tables, parts.layout)
         self.evaluator.lives = {lives.index: lives for lives in self.lives}
         self._carried = carried(stage)
-        self._by_instant, self._peers = self.program.by_instant, self.program.has_peers
+        self.by_instant, self._peers = self.program.by_instant, self.program.has_peers
         self._spread = [_spread_by(stage, o) for o in self.program.outputs]
         self._some_final = any(not o.emit.early for o in self.program.outputs)
         self.may_wait = not (self._some_final or self.program.reports or self.lives)
@@ -55,7 +56,7 @@ class WindowsStep(Step):
 
     def final_before(self, times: Times) -> int:
         """Where rows of one time are seen together, all of them must be there."""
-        return times.next_frontier if self._by_instant else times.final_before
+        return times.next_frontier if self.by_instant else times.final_before
 
     # ---- a batch --------------------------------------------------------------------------------------------------
 
@@ -171,6 +172,13 @@ class WindowsStep(Step):
             for lives in self.lives:
                 lives.purge(turn.times.next_frontier, still.columns, self.evaluator.tallies, self.evaluator.rings)
 
+    def live(self) -> Live | None:
+        if slow_because(self.stage) is not None:
+            return None
+        from headrace.steps.windows.single.live import LiveWindows  # compiles what batches never need
+
+        return LiveWindows(self)
+
     def standing(self, query: str, now: Standing) -> Standing:
         """What the clock makes at its own time may still come."""
         timed = self.program.has_peers or any(r.query == query and not r.by_rows for r in self.program.reports)
@@ -189,18 +197,18 @@ class WindowsStep(Step):
         yield HeadPart("windows", self._dump, self._load)
         yield HeadPart("reservoir", self.reservoir.dump, self.reservoir.load)
         for i, (spec, tally) in enumerate(zip(program.tallies, evaluator.tallies, strict=True)):
-            yield KeyPart(f"tally{i}", spec.group, tally.dump, tally.load)
+            yield KeyPart(f"tally{i}", spec.group, tally.dump_at, tally.load_at)
             if isinstance(tally, DistinctTally):
-                yield KeyPart(f"pairs{i}", tally.pairs, tally.dump_pairs, tally.load_pairs)
+                yield KeyPart(f"pairs{i}", tally.pairs, tally.dump_pairs_at, tally.load_pairs_at)
         for i, slices in enumerate(evaluator.slices):
             yield KeyPart(f"slices{i}", slices.group, slices.dump_keys, slices.load_keys)
         for (group, partition), owner in evaluator.owners.items():
-            yield KeyPart(f"owner{partition}", group, owner.dump, owner.load)
+            yield KeyPart(f"owner{partition}", group, owner.dump_at, owner.load_at)
         for i, ring in evaluator.rings.items():
-            yield KeyPart(f"ring{i}", ring.partitions, ring.dump, ring.load)
+            yield KeyPart(f"ring{i}", ring.partitions, ring.dump_at, ring.load_at)
         for lives in self.lives:
             for table in (lives.base, lives.index, *lives.pairs):
-                yield KeyPart(f"life{lives.index}", table, partial(lives.dump, table), partial(lives.load, table))
+                yield KeyPart(f"life{lives.index}", table, partial(lives.dump_at, table), partial(lives.load_at, table))
 
     def _dump(self) -> State:
         evaluator = self.evaluator

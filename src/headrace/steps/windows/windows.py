@@ -13,7 +13,7 @@ import numpy as np
 from headrace.aggregates.tally import Moves
 from headrace.kernels.windows import rings
 from headrace.plan.windows import FieldWindow, RangeWindow, RowsWindow, SpanWindow, UnboundedWindow, UntilWindow
-from headrace.state.parts import grown
+from headrace.state.parts import Which, grown
 
 if TYPE_CHECKING:
     from headrace.state.reservoir import RowRange
@@ -170,11 +170,22 @@ class Rings:
         return moves
 
     def dump(self, start: int, stop: int) -> dict[str, Any]:
-        a, b = start * self.size, stop * self.size
-        return {"total": self.total[start:stop], "rows": self.rows[a:b], **{f"r{i}": c[a:b] for i, c in enumerate(self.columns)}}
+        return self.dump_at(slice(start, stop))
 
     def load(self, start: int, stop: int, state: dict[str, Any]) -> None:
-        a, b = start * self.size, stop * self.size
-        self.total[start:stop], self.rows[a:b] = state["total"], state["rows"]
+        self.load_at(slice(start, stop), state)
+
+    def _slots(self, which: Which) -> Which:
+        if isinstance(which, slice):
+            return slice(which.start * self.size, which.stop * self.size)
+        return np.asarray((which[:, None].astype(np.int64) * self.size + np.arange(self.size)).reshape(-1))
+
+    def dump_at(self, which: Which) -> dict[str, Any]:
+        slots = self._slots(which)
+        return {"total": self.total[which], "rows": self.rows[slots], **{f"r{i}": c[slots] for i, c in enumerate(self.columns)}}
+
+    def load_at(self, which: Which, state: dict[str, Any]) -> None:
+        slots = self._slots(which)
+        self.total[which], self.rows[slots] = state["total"], state["rows"]
         for i, column in enumerate(self.columns):
-            column[a:b] = state[f"r{i}"]
+            column[slots] = state[f"r{i}"]

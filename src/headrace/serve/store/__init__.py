@@ -1,0 +1,1 @@
+"""Cells and offsets of serving, where any unit can reach them."""
