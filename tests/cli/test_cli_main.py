@@ -8,7 +8,7 @@ import pytest
 from headrace.cli.bench import benchmarks, find_folder
 from headrace.errors import QueryError
 
-COMMANDS = ["run", "shell", "check", "explain", "fmt", "generate", "post", "token", "demo", "bench"]
+COMMANDS = ["run", "shell", "check", "explain", "fmt", "generate", "serve", "post", "token", "demo", "bench"]
 
 
 def test_help_teaches(headrace):
