@@ -47,16 +47,17 @@ def serve(
 ) -> None:
     r"""Serve a script: every event that is posted is answered with all metrics of all its entities.
 
-    Events go through a log of their own, to which units reply; what was answered is never
-    contradicted, only corrected under EMIT CHANGES. Killed units, and a killed front end, go on
-    from where the log and the state are. SOURCE and INTO of the script are for
-    [bold]headrace run[/]: here events are posted, and answered to who posted them.
+    Events go through a log of their own, and units reply to each; what was
+    answered is never contradicted, only corrected under EMIT CHANGES. Killed
+    units, and a killed front end, go on from where log and state are. SOURCE
+    and INTO of the script are for [bold]headrace run[/]: here events are posted, and
+    answered to who posted them.
 
     [bold]Examples[/]
-      headrace serve examples/metrics.cql
+      headrace serve profiles.cql
       curl --json '{"id": 1, "card": "a", "amount": 10, "at": "2026-01-01T12:00:00Z"}' \
         http://127.0.0.1:8080/streams/payments/events
-      headrace serve metrics.cql --log kafka://127.0.0.1:9092 --units 4
+      headrace serve profiles.cql --log kafka://127.0.0.1:9092 --units 4
     """
     with reported(verbose), Interrupts() as interrupts:
         plan = load(script)
