@@ -20,6 +20,7 @@ COUNTED = {  # by stream
     "rejected": "Events that did not fit their stream.",
     "unanswered": "Events whose answer did not come in time.",
 }
+MOST_OVER = 4_096
 
 
 @dataclass(slots=True)
@@ -53,6 +54,7 @@ class Metrics:
         self._replies = [Histogram() for _ in self._streams]
         self._answers = [Histogram() for _ in self._topics]
         self._since: dict[int, float] = {}
+        self._over: dict[int, float] = {}  # of events that were replied to; what was answered may be heard a moment later
         self._gauges: list[tuple[str, str, Callable[[], int]]] = []
 
     def gauge(self, name: str, help: str, value: Callable[[], int]) -> None:
@@ -72,13 +74,18 @@ class Metrics:
     def replied(self, stream: int, place: int, whole: bool) -> None:
         """Nobody waits for this event any more."""
         began = self._since.pop(place, None)
-        if began is not None and whole:
+        if began is None:
+            return
+        self._over[place] = began
+        if len(self._over) > MOST_OVER:
+            del self._over[next(iter(self._over))]
+        if whole:
             self._replies[stream].add(time.monotonic() - began)
 
     def hear(self, heard: Sequence[Heard]) -> None:
         """Answers of topics, each for itself."""
         for one in heard:
-            began = self._since.get(one.reply.place)
+            began = self._since.get(one.reply.place, self._over.get(one.reply.place))
             if began is not None:
                 self._answers[one.reply.topic].add(one.at - began)
 
